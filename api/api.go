@@ -1,0 +1,320 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"time"
+
+	"github.com/ripcord-go/ripcord/event"
+)
+
+// Service is everything that an edge can ask of a runtime. The runtime itself
+// is one, package remote makes another over HTTP or a control socket, and one
+// suite (apitest) holds both to this page. Errors are [*Error].
+type Service interface {
+	// Open makes a new session (ID empty) or takes an existing one, recovers
+	// it if a turn was left open, and keeps it live until Release or the
+	// runtime's end.
+	Open(ctx context.Context, req OpenRequest) (SessionState, error)
+	// Release ends the live session: its turn is interrupted with
+	// SESSION_RELEASED, its jobs end unless kept.
+	Release(ctx context.Context, id event.SessionID) error
+	// Status is for display; nothing may depend on it.
+	Status(ctx context.Context, id event.SessionID) (SessionState, error)
+
+	// Submit accepts input durably and returns its address. It does not wait
+	// for the turn.
+	Submit(ctx context.Context, req SubmitRequest) (Submitted, error)
+	// Continue starts a turn without new input.
+	Continue(ctx context.Context, id event.SessionID) (Submitted, error)
+	// Wait returns the result of the turn that processed input.
+	Wait(ctx context.Context, id event.SessionID, input event.InputID) (Result, error)
+	// Interrupt stops what runs; see [InterruptRequest] for its address.
+	Interrupt(ctx context.Context, req InterruptRequest) (Interrupted, error)
+	// Decide answers an open approval; a stale one is an error with code
+	// "stale".
+	Decide(ctx context.Context, req DecideRequest) error
+
+	// Follow yields frames: the journal's records from seq on and, when live
+	// is set, live frames of a session that runs here. It ends when ctx does.
+	Follow(ctx context.Context, id event.SessionID, from event.Seq, live bool) iter.Seq2[Frame, error]
+	// Records yields the journal as it stands and ends.
+	Records(ctx context.Context, id event.SessionID, from event.Seq) iter.Seq2[Frame, error]
+
+	Sessions(ctx context.Context) ([]SessionInfo, error)
+	Delete(ctx context.Context, id event.SessionID) error
+	Verify(ctx context.Context, id event.SessionID) (VerifyReport, error)
+	// PreviewRepair says what recovery would add and what cutting would bury.
+	PreviewRepair(ctx context.Context, id event.SessionID) (RepairPreview, error)
+
+	Jobs(ctx context.Context, id event.SessionID) ([]JobInfo, error)
+	JobLog(ctx context.Context, id event.SessionID, job event.JobID) (string, error)
+	KillJob(ctx context.Context, id event.SessionID, job event.JobID) error
+	// KeepJob says whether a job outlives the session.
+	KeepJob(ctx context.Context, id event.SessionID, job event.JobID, keep bool) error
+}
+
+// OpenRequest names a session to open. With Latest set, ID is ignored and the
+// newest session recorded for Cwd is taken; none is an error with code
+// "usage".
+type OpenRequest struct {
+	ID     event.SessionID `json:"id,omitempty"`
+	Latest bool            `json:"latest,omitempty"`
+	Cwd    string          `json:"cwd"`
+	Title  string          `json:"title,omitempty"`
+}
+
+// SessionState is a live session as seen from outside.
+type SessionState struct {
+	ID        event.SessionID `json:"id"`
+	Cwd       string          `json:"cwd"`
+	Running   bool            `json:"running"`
+	Stopping  bool            `json:"stopping"`
+	Turn      int             `json:"turn"`                // current or last
+	Last      *Result         `json:"last"`                // how the last turn ended; nil if none
+	Recovered *Recovery       `json:"recovered,omitempty"` // what opening had to close
+	Approvals []Approval      `json:"approvals,omitempty"`
+	Held      []string        `json:"held,omitempty"` // waiting input, in order
+	Seq       event.Seq       `json:"seq"`            // last record
+	Model     ModelInfo       `json:"model"`
+	Storage   string          `json:"storage,omitempty"`   // non-empty: "storage failed: …"
+	Unwinding []string        `json:"unwinding,omitempty"` // quarantined calls still running
+}
+
+// ModelInfo is which model answers and why it was chosen.
+type ModelInfo struct {
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+	Why      string `json:"why,omitempty"`
+}
+
+// Recovery is what was done when a session was opened.
+type Recovery struct {
+	Turn    int      `json:"turn"`  // the turn closed as interrupted, 0 if none
+	Added   int      `json:"added"` // records added
+	Torn    int64    `json:"torn"`  // bytes set aside
+	File    string   `json:"file,omitempty"`
+	Adopted []string `json:"adopted,omitempty"` // kept jobs found alive
+}
+
+// Approval is an open question.
+type Approval struct {
+	ID     event.ApprovalID `json:"id"`
+	Call   event.CallID     `json:"call"`
+	Tool   string           `json:"tool"`
+	Prompt string           `json:"prompt"`
+}
+
+// SubmitRequest carries input. Key makes a repeated submit harmless.
+type SubmitRequest struct {
+	Session  event.SessionID     `json:"session"`
+	Input    event.UserInput     `json:"input"`
+	Priority event.Priority      `json:"priority,omitempty"` // empty means later
+	Key      string              `json:"key,omitempty"`
+	Options  event.SubmitOptions `json:"options,omitzero"`
+	By       string              `json:"by,omitempty"`
+}
+
+// Submitted is an accepted input's address.
+type Submitted struct {
+	Input event.InputID `json:"input"`
+	State string        `json:"state"` // "running" or "queued"
+}
+
+// InterruptRequest stops a turn: the active one, or exactly the one that Input
+// or Turn names. Force also skips every grace. KeepInbox keeps waiting input.
+type InterruptRequest struct {
+	Session   event.SessionID `json:"session"`
+	Input     event.InputID   `json:"input,omitempty"`
+	Turn      int             `json:"turn,omitempty"`
+	Reason    string          `json:"reason,omitempty"` // empty means USER_SIGINT
+	Who       string          `json:"who,omitempty"`
+	Force     bool            `json:"force,omitempty"`
+	KeepInbox bool            `json:"keep_inbox,omitempty"`
+}
+
+// Interrupted answers it (IFC-07): exactly one of the two is set.
+type Interrupted struct {
+	State string `json:"state,omitempty"` // "stopping"
+	Noop  string `json:"noop,omitempty"`  // "idle", "turn_mismatch", "already_stopping"
+}
+
+// DecideRequest answers an approval.
+type DecideRequest struct {
+	Session  event.SessionID  `json:"session"`
+	Approval event.ApprovalID `json:"approval"`
+	Decision event.Decision   `json:"decision"`
+	By       string           `json:"by,omitempty"`
+	Why      string           `json:"why,omitempty"`
+}
+
+// Frame is a journal record or a live frame; exactly one is set.
+type Frame struct {
+	Line   json.RawMessage `json:"line,omitempty"` // a record's canonical bytes
+	Record *event.Record   `json:"-"`              // the same, parsed
+	Live   *Live           `json:"live,omitempty"`
+}
+
+// Live is what happens now and is not (yet) in the journal. It has no seq;
+// text is addressed by turn, step, block and byte offset.
+type Live struct {
+	Kind   LiveKind     `json:"live"`
+	Turn   int          `json:"turn,omitempty"`
+	Step   int          `json:"step,omitempty"`
+	Block  int          `json:"block,omitempty"`
+	Off    int          `json:"off,omitempty"`
+	Call   event.CallID `json:"call,omitempty"`
+	Name   string       `json:"name,omitempty"`
+	Text   string       `json:"text,omitempty"`
+	State  string       `json:"state,omitempty"`  // state frames: "running", "stopping", "waiting", "retrying", "ended", "storage_failed"
+	Result *Result      `json:"result,omitempty"` // with state "ended": the turn's terminal event
+}
+
+// LiveKind is a live frame's kind.
+type LiveKind string
+
+const (
+	LiveText      LiveKind = "text"
+	LiveReasoning LiveKind = "reasoning"
+	LiveTool      LiveKind = "tool" // a running call's output, or its arguments as they arrive
+	LiveState     LiveKind = "state"
+)
+
+// Result is IFC-01's result object, and the one shape of a turn's terminal
+// event. Unknown is null, never 0 or missing.
+type Result struct {
+	Kind           string             `json:"type"`   // "result"
+	Schema         int                `json:"schema"` // 1
+	Session        *event.SessionID   `json:"session"`
+	Turn           *int               `json:"turn"`
+	Outcome        *event.TurnOutcome `json:"outcome"`
+	Reason         *string            `json:"reason"`
+	ExitCode       int                `json:"exit_code"`
+	Text           string             `json:"text"`
+	Usage          *Usage             `json:"usage"`
+	Calls          []CallResult       `json:"calls"`
+	DroppedUnrun   []string           `json:"dropped_unrun"`
+	Held           []string           `json:"held"`
+	Jobs           []event.JobID      `json:"jobs"`
+	UnknownEffects bool               `json:"unknown_effects"`
+	Error          *ErrorInfo         `json:"error"`
+
+	// Not on the wire of IFC-01; for the terminal event and the card.
+	Who  string `json:"-"`
+	Step int    `json:"-"`
+}
+
+// Usage is what is known of a turn's tokens.
+type Usage struct {
+	Input    *int64 `json:"input_tokens"`
+	Output   *int64 `json:"output_tokens"`
+	Complete bool   `json:"complete"`
+}
+
+// CallResult is one call of the turn.
+type CallResult struct {
+	ID       event.CallID      `json:"id"`
+	Name     string            `json:"name"`
+	Outcome  event.CallOutcome `json:"outcome"`
+	ExitCode *int              `json:"exit_code"`
+	Signal   *string           `json:"signal"`
+	TimedOut *bool             `json:"timed_out"`
+	RanMS    *int64            `json:"ran_ms"`
+}
+
+// ErrorInfo is a failure for programs and people.
+type ErrorInfo struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+}
+
+// SessionInfo is a line of IFC-12's list.
+type SessionInfo struct {
+	ID      event.SessionID `json:"id"`
+	Title   string          `json:"title"`
+	Cwd     string          `json:"cwd"`
+	Turns   int             `json:"turns"`
+	State   string          `json:"state"`
+	Owner   *OwnerInfo      `json:"owner"`
+	Updated *time.Time      `json:"updated"`
+	Bytes   int64           `json:"bytes"`
+}
+
+// OwnerInfo is who holds a session.
+type OwnerInfo struct {
+	PID  int    `json:"pid"`
+	Host string `json:"host"`
+}
+
+// JobInfo is a line of IFC-12's list.
+type JobInfo struct {
+	ID       event.JobID     `json:"id"`
+	Session  event.SessionID `json:"session"`
+	Call     event.CallID    `json:"call"`
+	Command  string          `json:"command"`
+	PIDs     []int           `json:"pids"`
+	State    event.JobState  `json:"state"`
+	ExitCode *int            `json:"exit_code"`
+	Signal   *string         `json:"signal"`
+	Started  time.Time       `json:"started"`
+	Keep     bool            `json:"keep"`
+}
+
+// VerifyReport is IFC-12's `log verify`.
+type VerifyReport struct {
+	OK       bool         `json:"ok"`
+	Records  int64        `json:"records"`
+	Bytes    int64        `json:"bytes"`
+	Torn     *TornInfo    `json:"torn"`
+	Damage   []DamageInfo `json:"damage"`
+	OpenTurn *int         `json:"open_turn"`
+	Verified string       `json:"verified"`
+}
+
+// TornInfo is a tail that is not a record.
+type TornInfo struct {
+	Offset int64 `json:"offset"`
+	Bytes  int64 `json:"bytes"`
+}
+
+// DamageInfo is a range that is not what was written.
+type DamageInfo struct {
+	From int64  `json:"from"`
+	To   int64  `json:"to"`
+	Why  string `json:"why"`
+}
+
+// RepairPreview compares the two ways out of an open turn (REC-09).
+type RepairPreview struct {
+	Turn    int               `json:"turn"` // 0: nothing to repair
+	Adds    []json.RawMessage `json:"adds"` // the records that recovery would append
+	Why     []string          `json:"why"`  // one line for each of them
+	Cutting Buried            `json:"cutting"`
+}
+
+// Buried is what cutting the turn off would lose.
+type Buried struct {
+	Records int   `json:"records"`
+	Results int   `json:"results"`
+	Bytes   int64 `json:"bytes"`
+}
+
+// Error is a refused or failed request.
+type Error struct {
+	Code    event.FailureCode `json:"code"` // or "stale", "not_found", "unsupported"
+	Message string            `json:"message"`
+	Hint    string            `json:"hint,omitempty"`
+	Owner   *OwnerInfo        `json:"owner,omitempty"` // with code session_busy
+	Err     error             `json:"-"`
+}
+
+func (e *Error) Error() string {
+	if e.Hint == "" {
+		return e.Message
+	}
+	return e.Message + "; " + e.Hint
+}
+
+func (e *Error) Unwrap() error { return e.Err }

@@ -1,0 +1,117 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
+)
+
+// Tool is something a model can ask for. A tool written without knowing about
+// interruption is correct as it is: what it may declare is optional
+// ([interrupt.Behaviourer]).
+type Tool interface {
+	Spec() Spec
+	// Execute runs one call. The context is cut only for tools that declare
+	// THREAD_INTERRUPT; the signal is [SignalOf]. An error is a reply with
+	// success false (a plain error, an [*Error] of kind [Reply]) or ends the
+	// turn (kind [Fatal], or a panic).
+	Execute(ctx context.Context, call *Call) (Result, error)
+}
+
+// Spec describes a tool to models, gates and the dispatcher.
+type Spec struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage // JSON Schema of the arguments, an object
+	Effect      Effect
+	Concurrent  bool // may run beside others; honoured only if the behaviour is pooled
+	// Asks says that the call needs approval unless a policy allows it.
+	Asks func(args json.RawMessage) (prompt string, ask bool)
+}
+
+// Effect is what running a call twice would mean.
+type Effect int
+
+const (
+	Unsafe     Effect = iota // twice is twice
+	Idempotent               // the call's id is its key: twice is once
+	Pure                     // changes nothing
+)
+
+func (e Effect) String() string {
+	switch e {
+	case Unsafe:
+		return "unsafe"
+	case Idempotent:
+		return "idempotent"
+	case Pure:
+		return "pure"
+	}
+	return "unsafe"
+}
+
+// Call is one run of a tool. ID is also the idempotency key.
+type Call struct {
+	ID      event.CallID
+	Name    string
+	Args    json.RawMessage
+	Session event.SessionID
+	Turn    int
+	Step    int
+	Dir     string // the workspace, absolute and resolved
+	Spool   string // base path for what the call leaves beside the journal
+
+	values map[any]any
+}
+
+// Result is what a call that ran came to. Success true means that the tool
+// ran, whatever the command itself said (TOL-02).
+type Result struct {
+	Content  event.Content
+	Success  bool
+	ExitCode *int
+	Signal   string
+	TimedOut *bool
+	Output   *event.Output
+	Diff     string
+	// Stopped says that the tool ended because of the interrupt and Content is
+	// what it had so far; Survivors are pids that outlived the stop.
+	Stopped   bool
+	Survivors []int
+}
+
+// Recorder lets a running call put process and job facts into the session's
+// journal. It refuses once the call's turn is over.
+type Recorder interface {
+	Record(ctx context.Context, p event.Payload) error
+}
+
+// Process is a tree as a job's owner needs it; proc.Tree is one, adapted.
+type Process interface {
+	PIDs() []int
+	Gone() <-chan struct{}
+	Exit() (code *int, signal string)
+	Output(limit int) (text string, bytes int64)
+	Stop(l interrupt.Ladder) (survivors []int)
+	Keep(keep bool) error
+}
+
+// Jobs takes over what outlives its call: visible, killable, ended when the
+// session closes unless kept.
+type Jobs interface {
+	Adopt(ctx context.Context, j Job) (event.JobID, error)
+}
+
+// Job is a process handed over.
+type Job struct {
+	Call    event.CallID
+	Command string
+	Process Process
+	Keep    bool
+	Spool   string
+}
+
+// Live gets a running call's output for the surfaces; it never blocks.
+type Live interface{ Output(text string) }
