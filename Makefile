@@ -1,0 +1,52 @@
+# What a developer types. `make` alone lists it; .ci/run is what the machine runs.
+
+GO ?= go
+TREES ?= 10000
+SCENARIOS ?= 40
+SEEDS ?= 100000
+FUZZTIME ?= 1m
+
+.DEFAULT_GOAL := help
+.PHONY: help build test race lint trees sweep simulate mutate fuzz bench cover demo ci
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## the ripcord command, in ./bin
+	$(GO) build -o bin/ripcord ./cmd/ripcord
+
+test: ## all tests
+	go test ./...
+
+race: ## all tests under the race detector
+	$(GO) test -race ./...
+
+lint: ## gofmt, vet on two systems, staticcheck
+	.ci/run gofmt vet cross staticcheck
+
+trees: ## random process trees, stopped at random moments: no survivors (TREES=10000)
+	RIPCORD_TREES=$(TREES) .ci/run trees
+
+sweep: ## cut every journal at every record and byte, recover, check (SCENARIOS=40)
+	RIPCORD_SCENARIOS=$(SCENARIOS) .ci/run sweep
+
+simulate: ## the pure core under one seeded queue of events (SEEDS=100000)
+	RIPCORD_SEEDS=$(SEEDS) .ci/run simulate
+
+mutate: ## put each seeded bug in and see its test go red
+	$(GO) run ./internal/mutate
+
+fuzz: ## each fuzz target for FUZZTIME=1m
+	RIPCORD_FUZZTIME=$(FUZZTIME) .ci/run fuzz
+
+bench: ## the table of figures, with this machine's name on it
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+cover: ## coverage of all packages by all tests, in coverage.out
+	RIPCORD_COVER_FLOOR=0 .ci/run cover
+
+demo: build ## see a turn stopped and gone on with; needs no model
+	bin/ripcord demo
+
+ci: ## everything that .ci/run does
+	.ci/run
