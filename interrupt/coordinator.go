@@ -17,7 +17,7 @@ import (
 //	  └────────── Close ────────┴─────Close─────┴──▶ closed
 //
 // closed is terminal: Request after it does nothing and the signal stays as
-// it was. Only update changes the state.
+// it was. Only update changes the state, one arrow at a time.
 type Coordinator struct {
 	opts Options
 	sig  *view
@@ -45,8 +45,8 @@ type listener struct {
 
 // Options tune a coordinator. The zero value is useful.
 type Options struct {
-	// Fault is told of a listener or terminator that panicked or blocks; nil
-	// drops the report.
+	// Fault is told of a listener or terminator that panicked or blocks, on any
+	// goroutine; its own panic is dropped. nil drops the report.
 	Fault func(error)
 	// BlockedAfter is how long one may run before it is reported; 0 means 1 s.
 	BlockedAfter time.Duration
@@ -65,19 +65,41 @@ func New(opts Options) *Coordinator {
 	return c
 }
 
-// update is the only place where the state changes. It closes the channels
-// that the change calls for.
+// update is the only place where the state changes. It checks that the change
+// is an arrow of the picture on [Coordinator] and closes the channels that it
+// calls for.
 func (c *Coordinator) update(f func(*state)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was := c.state
 	f(&c.state)
+	if err := arrow(was, c.state); err != nil {
+		c.state = was
+		panic(err)
+	}
 	if was.cause == nil && c.state.cause != nil {
 		close(c.tripped)
 	}
 	if !was.forced && c.state.forced {
 		close(c.forced)
 	}
+}
+
+// arrow returns an error unless from → to is one arrow of the picture on
+// [Coordinator], or leads nowhere.
+func arrow(from, to state) error {
+	trips, forces, closes := to.cause != from.cause, to.forced != from.forced, to.closed != from.closed
+	switch {
+	case from.closed && (trips || forces || closes):
+		return errors.New("interrupt: a closed coordinator changed")
+	case trips && from.cause != nil:
+		return errors.New("interrupt: a cause was replaced")
+	case forces && (from.forced || from.cause == nil):
+		return errors.New("interrupt: forced though nobody asked, or no longer forced")
+	case trips && (forces || closes) || forces && closes:
+		return errors.New("interrupt: two arrows at once")
+	}
+	return nil
 }
 
 // Signal returns the execution's one signal, always the same.
@@ -117,10 +139,23 @@ func (c *Coordinator) Request(cause Cause) (first bool, err error) {
 		}
 		s.listeners = nil
 	})
-	for _, f := range run {
+	c.runAll(run)
+	return first, nil
+}
+
+// runAll runs each of fs; the rest runs even if one ends its goroutine
+// (runtime.Goexit) instead of returning.
+func (c *Coordinator) runAll(fs []func()) {
+	defer func() {
+		if len(fs) > 0 {
+			c.runAll(fs)
+		}
+	}()
+	for len(fs) > 0 {
+		f := fs[0]
+		fs = fs[1:]
 		c.isolate(f)
 	}
-	return first, nil
 }
 
 // Force says that whoever asked waits no longer. It does nothing before a
@@ -150,15 +185,22 @@ func (c *Coordinator) IsClosed() bool {
 // isolate runs f; its panic or its blocking is reported and goes no further.
 func (c *Coordinator) isolate(f func()) {
 	late := time.AfterFunc(c.opts.BlockedAfter, func() {
-		c.opts.Fault(fmt.Errorf("interrupt: a listener or terminator has not returned after %v", c.opts.BlockedAfter))
+		c.report(fmt.Errorf("interrupt: a listener or terminator has not returned after %v", c.opts.BlockedAfter))
 	})
 	defer late.Stop()
 	defer func() {
 		if p := recover(); p != nil {
-			c.opts.Fault(fmt.Errorf("interrupt: a listener or terminator panicked: %v", p))
+			c.report(fmt.Errorf("interrupt: a listener or terminator panicked: %v", p))
 		}
 	}()
 	f()
+}
+
+// report tells the host; a Fault that panics takes neither the rest of the
+// trip nor the timer's goroutine with it.
+func (c *Coordinator) report(err error) {
+	defer func() { _ = recover() }()
+	c.opts.Fault(err)
 }
 
 func (c *Coordinator) listen(f func()) (stop func() bool) {
@@ -204,15 +246,16 @@ func ContextOf(parent context.Context, sig Signal) (ctx context.Context, stop fu
 // Tripped is the one place where both sources of cancellation are looked at:
 // the signal and the caller's context. A caller that gave up is promoted into
 // the signal as [ParentCancelled], so that every later decision reads one
-// source. Call it once a decision point and keep the answer.
+// source. A closed coordinator takes no promotion, yet the answer for a caller
+// that is gone is true all the same. Call it once a decision point and keep the
+// answer.
 func Tripped(c *Coordinator, caller context.Context) bool {
 	_, tripped := c.Cause()
 	gone := caller != nil && caller.Err() != nil
 	if gone && !tripped {
 		_, _ = c.Request(Cause{Reason: ParentCancelled, Who: "caller", At: time.Now()}) // a constant, requestable reason
-		_, tripped = c.Cause()
 	}
-	return tripped
+	return tripped || gone
 }
 
 // ErrClosed is returned when a terminator or registrar is added to a

@@ -22,7 +22,11 @@
 // on the goroutine that makes the request, or on the registering one if the
 // signal has tripped before; never under a lock. They must not block: one
 // that does is reported to [Options.Fault]. The package starts no goroutine of
-// its own.
+// its own; only that report comes on the goroutine of a timer, which is stopped
+// when the listener returns.
+//
+// The suite for whatever is ended by a [Ladder], and a signal that counts its
+// listeners, are in package interrupttest.
 //
 // # What it never does
 //

@@ -2,6 +2,7 @@ package interrupt
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -73,5 +74,9 @@ var ErrInterrupted error = &InterruptedError{Cause{Reason: Unknown}}
 type RefusedError struct{ Reason Reason }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("interrupt refused: %q is no reason that a request may give; use one of %v", string(e.Reason), Reasons())
+	var names []string
+	for _, r := range Reasons() {
+		names = append(names, string(r))
+	}
+	return fmt.Sprintf("interrupt refused: %q is no reason that a request may give; use one of %s", string(e.Reason), strings.Join(names, ", "))
 }
