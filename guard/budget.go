@@ -1,0 +1,35 @@
+package guard
+
+import "time"
+
+// Budget bounds one turn. A zero field is no bound.
+type Budget struct {
+	Steps  int
+	Calls  int
+	Tokens int64 // input and output of all steps together
+	Wall   time.Duration
+}
+
+// Spent is what a turn has used so far.
+type Spent struct {
+	Steps  int
+	Calls  int
+	Tokens int64
+	Wall   time.Duration
+}
+
+// Exceeded returns the name of the first budget that leaves no room for
+// another step, in the order steps, calls, tokens, wall; "" if all have room.
+func (b Budget) Exceeded(s Spent) string {
+	switch {
+	case b.Steps > 0 && s.Steps >= b.Steps:
+		return "steps"
+	case b.Calls > 0 && s.Calls >= b.Calls:
+		return "calls"
+	case b.Tokens > 0 && s.Tokens >= b.Tokens:
+		return "tokens"
+	case b.Wall > 0 && s.Wall >= b.Wall:
+		return "wall"
+	}
+	return ""
+}

@@ -1,0 +1,17 @@
+// Package inbox is the queue of a session's waiting input as a fold over its
+// journal: there is no store of its own, so that an input is in the inbox or in
+// the history and never in neither.
+//
+//	accepted ──claimed──▶ in the history
+//	   │ ▲
+//	   │ └─edited
+//	   └────dropped──▶ only its record tells of it
+//
+// The order is by priority (NOW, NEXT, LATER) and within one priority by
+// acceptance.
+//
+// # What it never does
+//
+// It starts no turn, waits for nothing and starts no goroutine. A [Box] belongs
+// to one goroutine.
+package inbox

@@ -1,0 +1,188 @@
+package turn
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
+)
+
+func (s *State) toolNames() string {
+	return strings.Join(slices.Sorted(maps.Keys(s.opts.Tools)), ", ")
+}
+
+// dispatch starts every call that may start now: in request order, an
+// exclusive one alone, concurrent ones side by side up to the cap. It serves
+// sequential, parallel and eager dispatch alike.
+func (s *State) dispatch() {
+	busy, exclusive := 0, false
+	for _, c := range s.open.Calls {
+		if c.Ended == nil && s.live[c.ID] != notYet {
+			busy++
+			exclusive = exclusive || !s.opts.Tools[c.Name].Concurrent
+		}
+	}
+	for _, c := range s.open.Calls {
+		if c.Ended != nil || s.live[c.ID] != notYet {
+			continue
+		}
+		concurrent := s.opts.Tools[c.Name].Concurrent
+		if exclusive || busy >= s.opts.Parallel || (busy > 0 && !concurrent) {
+			return
+		}
+		s.live[c.ID] = judging
+		busy, exclusive = busy+1, !concurrent
+		s.do(Judge{c})
+	}
+}
+
+// judged takes a gate's verdict on a call that waits for it.
+func (s *State) judged(in Judged) {
+	c := s.open.Call(in.Call)
+	if c == nil || s.live[in.Call] != judging || s.phase != PhaseCalling {
+		return
+	}
+	switch in.Verdict {
+	case VerdictAllow:
+		s.approve(c, in.By)
+	case VerdictAsk:
+		s.live[c.ID] = asking
+		ask := event.ApprovalAsked{ID: event.ApprovalID("a_" + string(c.ID)), Tool: c.Name, Prompt: in.Prompt, Why: in.Why}
+		s.emit(ask, c.ID)
+		s.do(Sync{}, Question{c, ask}, Show{"waiting"})
+	case VerdictDeny:
+		s.deny(c, in.By, in.Why)
+		s.progress()
+	case VerdictBlock:
+		s.deny(c, in.By, in.Why)
+		s.cut(&How{Outcome: event.TurnBlocked, Reason: in.By})
+	}
+}
+
+func (s *State) approve(c *Call, by string) {
+	s.emit(event.CallApproved{By: by}, c.ID)
+	s.live[c.ID] = running
+	s.do(RunCall{c})
+}
+
+func (s *State) deny(c *Call, by, why string) {
+	s.emit(event.CallDenied{By: by, Why: why}, c.ID)
+	s.emit(event.CallEnded{Outcome: event.CallWasDenied, Success: new(bool), Error: true, Content: event.TextOf(deniedText(by, why))}, c.ID)
+	delete(s.live, c.ID)
+}
+
+// decided takes a person's answer. An answer to a question that is no longer
+// open is stale and changes nothing.
+func (s *State) decided(in Decided) {
+	var c *Call
+	if s.open != nil && s.phase == PhaseCalling {
+		for _, o := range s.open.Calls {
+			if o.Approval == in.ID && in.ID != "" {
+				c = o
+			}
+		}
+	}
+	if c == nil {
+		s.refuse(in.Token, "stale", "this question is no longer open", "look at the session's state")
+		return
+	}
+	s.emit(event.ApprovalDecided{ID: in.ID, Decision: in.Decision, By: in.By, Why: in.Why}, c.ID)
+	switch in.Decision {
+	case event.Allow:
+		s.do(Reply{Token: in.Token}, Show{"running"})
+		s.approve(c, in.By)
+	case event.Deny:
+		s.deny(c, in.By, in.Why)
+		s.do(Reply{Token: in.Token}, Show{"running"})
+		s.progress()
+	case event.Abort:
+		s.deny(c, in.By, in.Why)
+		s.do(Reply{Token: in.Token}, Trip{interrupt.Cause{Reason: interrupt.UserSIGINT, Who: in.By, At: s.now}})
+	}
+}
+
+// begin records a call's start, or refuses it: the line between "never
+// started" and "may have done something".
+func (s *State) begin(in Begin) {
+	c := s.open.Call(in.Call)
+	if in.Turn != s.turn || c == nil || c.Ended != nil || s.live[in.Call] != running || s.phase != PhaseCalling || s.broken != nil {
+		s.do(Reply{Token: in.Token, Err: ErrNotNow})
+		return
+	}
+	if !s.emit(event.CallStarted{Behaviour: in.Behaviour, Effect: in.Effect}, c.ID) {
+		s.do(Reply{Token: in.Token, Err: ErrNotNow})
+		return
+	}
+	s.do(Sync{}, Reply{Token: in.Token})
+}
+
+// end records a call's one end. One that names a closed turn or a call that
+// has its end is refused: it can never change what comes later.
+func (s *State) end(in End) {
+	c := s.open.Call(in.Call)
+	if in.Turn != s.turn || c == nil || c.Ended != nil {
+		s.do(Reply{Token: in.Token, Err: ErrNotNow})
+		return
+	}
+	ended := s.words(c, in.Ended)
+	if !s.emit(ended, c.ID) {
+		s.do(Reply{Token: in.Token, Err: ErrNotNow})
+		return
+	}
+	delete(s.live, c.ID)
+	if in.Fatal != "" && s.fatal == nil {
+		s.fatal = &event.Failure{Code: event.FailTool, Message: in.Fatal}
+	}
+	s.do(Reply{Token: in.Token})
+	s.progress()
+}
+
+// words gives an end what the model is to read of it, where that is ours to
+// say.
+func (s *State) words(c *Call, e event.CallEnded) event.CallEnded {
+	switch e.Outcome {
+	case event.CallSkipped:
+		e.Success, e.Error = nil, true
+		e.Content = event.TextOf(TextSkipped)
+		if c.Started {
+			e.Content, e.Synthetic, e.Cause = event.TextOf(TextNotDurable), true, "storage"
+		}
+	case event.CallStopped:
+		var ran time.Duration
+		if e.RanMS != nil {
+			ran = time.Duration(*e.RanMS) * time.Millisecond
+		}
+		e.Success, e.Error = nil, true
+		e.Content = withText(e.Content, stoppedText(s.cause, ran, e.Survivors, e.Content.Text()))
+	case event.CallQuarantined:
+		e.Success, e.Error = nil, true
+		e.Content = withText(e.Content, TextQuarantined)
+	case event.CallFinished, event.CallFinishedLate, event.CallInvalid, event.CallFatal,
+		event.CallWasDenied, event.CallUnknown:
+		e.Error = e.Success == nil || !*e.Success
+	}
+	return e
+}
+
+// withText replaces the words of c and keeps its other parts.
+func withText(c event.Content, text string) event.Content {
+	out := event.TextOf(text)
+	for _, p := range c {
+		if _, ok := p.(event.Text); !ok {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// late keeps what a quarantined call came to. It changes nothing else.
+func (s *State) late(in Late) {
+	if may := s.seen[in.Call]; !may {
+		return
+	}
+	s.emitAt(event.LateResult{Ended: in.Ended}, in.Turn, in.Call)
+	s.do(Sync{})
+}

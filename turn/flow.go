@@ -1,0 +1,350 @@
+package turn
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/guard"
+	"github.com/ripcord-go/ripcord/interrupt"
+)
+
+// TextContinue opens a turn without input when the context would otherwise end
+// with the model's own words.
+const TextContinue = "Go on from where you stopped."
+
+// woken begins the armed turn, or looks for the next one once the last one's
+// ending is durable and published.
+func (s *State) woken() {
+	switch {
+	case s.phase == PhaseEnding && s.turn == 0:
+		s.to(PhaseIdle)
+		s.after()
+	case s.phase == PhaseArmed:
+		s.start()
+	}
+}
+
+func (s *State) start() {
+	first := s.address
+	if len(s.armed) > 0 {
+		first = s.armed[0]
+	}
+	s.started = s.now
+	s.emit(event.TurnStarted{Kind: s.kind, Input: first}, "")
+	if s.address != "" {
+		s.TurnOf[s.address] = s.turn
+	}
+	s.emit(event.StepStarted{}, "")
+	for _, id := range s.armed {
+		delete(s.held, id)
+		s.emit(event.InboxClaimed{ID: id}, "")
+	}
+	if s.kind == event.TurnContinue && s.endsWithModel() {
+		s.emit(event.UserMessage{Content: event.TextOf(TextContinue), Origin: "continue"}, "")
+	}
+	if s.cause != nil {
+		s.cut(s.abort(*s.cause))
+		return
+	}
+	if s.opts.Budget.Wall > 0 {
+		s.do(SetTimer{TimerWall, s.opts.Budget.Wall})
+	}
+	s.configure()
+	s.request()
+}
+
+func (s *State) endsWithModel() bool {
+	n := len(s.History)
+	return n > 0 && s.History[n-1].Role == event.RoleAssistant
+}
+
+// configure records the request's shape when it has changed.
+func (s *State) configure() {
+	want, _ := json.Marshal(s.opts.Config) // plain data always encodes
+	have, _ := json.Marshal(s.Config)
+	if !bytes.Equal(want, have) {
+		s.emit(s.opts.Config, "")
+	}
+}
+
+// request sends one attempt of the open step: the intent is durable first.
+func (s *State) request() {
+	s.to(PhaseAsking)
+	s.attempt, s.pack = attempt{running: true}, pack{}
+	n := s.open.Attempt + 1
+	s.emit(event.ModelRequest{Attempt: n, Config: s.ConfigAt, Messages: len(s.History)}, "")
+	s.do(Sync{}, Ask{Turn: s.turn, Step: s.step, Attempt: n, Config: *s.Config,
+		Messages: s.History[:len(s.History):len(s.History)]})
+}
+
+// answered is the end of an attempt.
+func (s *State) answered(in Answered) {
+	if s.open == nil || in.Attempt != s.open.Attempt || !s.attempt.running {
+		return
+	}
+	s.attempt.running = false
+	switch {
+	case s.phase == PhaseUnwinding:
+		s.settle()
+	case s.phase != PhaseAsking:
+	case in.Cut: // the signal tripped: its own input is on the way
+	case in.Failure != nil:
+		s.flush()
+		s.failed(*in.Failure)
+	case s.attempt.finish == "":
+		s.flush()
+		s.failed(event.Failure{Code: event.FailProtocol, Message: "the model's stream ended without its finish"})
+	default:
+		s.flush()
+		s.message()
+	}
+}
+
+// failed decides whether another attempt follows a failed one.
+func (s *State) failed(f event.Failure) {
+	n := s.open.Attempt
+	wait := s.opts.Backoff << min(n-1, 20)
+	wait = min(wait, s.opts.BackoffMax)
+	asked := time.Duration(f.RetryAfter) * time.Millisecond
+	again := f.Code.Retryable() && n < s.opts.Attempts && asked <= s.opts.RetryAfter
+	if !again {
+		s.emit(event.AttemptFailed{Attempt: n, Error: f, RetryIn: -1}, "")
+		s.count(false)
+		s.cut(&How{Outcome: event.TurnFailed, Error: &f})
+		return
+	}
+	wait = max(wait, asked)
+	s.emit(event.AttemptFailed{Attempt: n, Error: f, RetryIn: wait.Milliseconds()}, "")
+	s.count(false)
+	s.to(PhaseWaiting)
+	s.do(SetTimer{TimerBackoff, wait}, Show{fmt.Sprintf("retrying in %v: %s", wait, f.Message)})
+}
+
+// count records the tokens of the attempt that ended. Unknown stays unknown.
+func (s *State) count(whole bool) {
+	if s.attempt.counted || (!whole && s.attempt.tokens == (event.Tokens{})) {
+		return
+	}
+	s.attempt.counted = true
+	t := s.attempt.tokens
+	s.emit(event.UsageCounted{Attempt: s.open.Attempt, Tokens: t, Complete: whole && t.Input != nil && t.Output != nil}, "")
+}
+
+// message records a whole answer and goes on with its calls or ends the turn.
+func (s *State) message() {
+	content, calls := assemble(s.open, false)
+	if !speaks(content) {
+		s.failed(event.Failure{Code: event.FailEmpty, Message: "the model gave an empty answer"})
+		return
+	}
+	s.count(true)
+	switch s.attempt.finish {
+	case event.FinishLength:
+		s.truncated = "length"
+	case event.FinishFilter:
+		s.truncated = "filter"
+	case event.FinishStop, event.FinishTools:
+	}
+	s.emit(event.AssistantMessage{Attempt: s.open.Attempt, Content: content, Finish: s.attempt.finish}, "")
+	for i, c := range calls {
+		s.emit(event.CallRequested{Name: c.Name, Args: c.Args, Index: i, BadArgs: c.Bad}, c.ID)
+	}
+	if len(calls) == 0 {
+		s.emit(event.StepEnded{}, "")
+		s.finish()
+		return
+	}
+	s.to(PhaseCalling)
+	s.do(Sync{})
+	for i, c := range calls {
+		if text := s.unfit(c, i == len(calls)-1); text != "" {
+			s.emit(event.CallEnded{Outcome: event.CallInvalid, Success: new(bool), Error: true, Content: event.TextOf(text)}, c.ID)
+		}
+	}
+	s.progress()
+}
+
+// unfit says why a call can't be made at all, "" if it can.
+func (s *State) unfit(c asked, last bool) string {
+	_, known := s.opts.Tools[c.Name]
+	switch {
+	case c.Bad != "" && last && s.attempt.finish == event.FinishLength:
+		return "This call was cut at the output limit before its arguments were complete. Nothing of it ran. Send it again in smaller pieces."
+	case c.Bad != "":
+		return "The arguments of this call are not a JSON object. Nothing of it ran. Send it again with valid arguments."
+	case !known:
+		return fmt.Sprintf("There is no tool named %q. Use one of: %s.", c.Name, s.toolNames())
+	}
+	return ""
+}
+
+// progress looks at the calls after one of them moved.
+func (s *State) progress() {
+	switch {
+	case s.phase == PhaseUnwinding:
+		s.settle()
+	case s.phase != PhaseCalling:
+	case !s.open.answered():
+		s.dispatch()
+	default:
+		s.emit(event.StepEnded{}, "")
+		s.nextStep()
+	}
+}
+
+func (s *Step) answered() bool {
+	for _, c := range s.Calls {
+		if c.Ended == nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *State) nextStep() {
+	if which := s.opts.Budget.Exceeded(s.spent()); which != "" {
+		s.wind(&How{Outcome: event.TurnBudget, Reason: which})
+		return
+	}
+	s.emit(event.StepStarted{}, "")
+	s.configure()
+	s.request()
+}
+
+func (s *State) spent() guard.Spent {
+	t := s.Turn
+	sp := guard.Spent{Steps: t.Step, Calls: len(t.Calls), Wall: s.now.Sub(s.started)}
+	for _, n := range []*int64{t.Usage.Tokens.Input, t.Usage.Tokens.Output} {
+		if n != nil {
+			sp.Tokens += *n
+		}
+	}
+	return sp
+}
+
+// finish is the ordinary end: the step is closed and asked for no calls.
+func (s *State) finish() {
+	if s.truncated != "" {
+		s.wind(&How{Outcome: event.TurnTruncated, Reason: s.truncated})
+		return
+	}
+	s.wind(&How{Outcome: event.TurnCompleted})
+}
+
+// abort turns a cause into the ending of TRN-05's table.
+func (s *State) abort(c interrupt.Cause) *How {
+	if c.Reason == interrupt.BudgetExceeded && c.Who != "timeout" {
+		return &How{Outcome: event.TurnBudget, Reason: c.Who, Marker: !s.opts.NoMarker, Text: s.opts.MarkerText, Cause: nil}
+	}
+	return &How{Outcome: event.TurnAborted, Cause: &c, Marker: !s.opts.NoMarker, Text: s.opts.MarkerText}
+}
+
+// tripped cuts the turn, whatever it is at. A turn whose books are closed has
+// reached its end: a finished result is a fact.
+func (s *State) tripped(c interrupt.Cause) {
+	if s.cause == nil {
+		s.cause = &c
+	}
+	switch s.phase {
+	case PhaseIdle, PhaseEnding, PhaseArmed, PhaseUnwinding:
+	case PhaseAsking, PhaseWaiting, PhaseCalling:
+		s.cut(s.abort(c))
+	}
+}
+
+// cut begins the unwinding: nothing new starts, what runs settles.
+func (s *State) cut(how *How) {
+	s.flush()
+	if s.how == nil {
+		s.how = how
+	}
+	s.to(PhaseUnwinding)
+	s.do(StopTimer{TimerBackoff}, StopTimer{TimerWall})
+	if s.attempt.running {
+		s.do(SetTimer{TimerGrace, s.opts.Grace})
+	}
+	if s.how.Outcome == event.TurnFailed && s.cause == nil {
+		s.do(Trip{interrupt.Cause{Reason: interrupt.ParentCancelled, Who: "the turn failed", At: s.now}})
+	}
+	s.do(Show{"stopping"})
+	s.settle()
+}
+
+// settle closes the books once nothing of the turn runs any more.
+func (s *State) settle() {
+	if s.attempt.running {
+		return
+	}
+	for id, st := range s.live {
+		if c := s.open.Call(id); st == running && c != nil && c.Ended == nil {
+			return
+		}
+	}
+	if s.open != nil && s.open.Attempt > 0 {
+		s.count(false)
+	}
+	s.do(StopTimer{TimerGrace})
+	s.wind(s.how)
+}
+
+// wind closes the books and hands over to the turn-end hooks.
+func (s *State) wind(how *How) {
+	s.how = how
+	s.ending = Close(s.Ledger, nil, *how)
+	s.emitAll(s.ending.Books)
+	s.live = map[event.CallID]stageOf{}
+	s.to(PhaseEnding)
+	s.do(StopTimer{TimerPack}, StopTimer{TimerWall}, RunHooks{how.Outcome})
+}
+
+// hooked writes the ending: marker, sync, retire, turn/end, sync, terminal
+// event, in this order (TRN-06).
+func (s *State) hooked() {
+	if s.phase != PhaseEnding || s.turn == 0 {
+		return
+	}
+	if len(s.ending.Marker) > 0 {
+		s.emitAll(s.ending.Marker)
+		s.do(Sync{})
+	}
+	turn := s.turn
+	s.do(Retire{turn})
+	s.emitAll([]Draft{s.ending.End})
+	if s.how.Outcome != event.TurnCompleted && s.how.Outcome != event.TurnTruncated {
+		s.hold()
+	}
+	s.do(Sync{}, Publish{s.summary()}, Wake{})
+}
+
+// storageFailed: no effect without its durable intent. The turn ends failed,
+// and what can't be written is said all the same.
+func (s *State) storageFailed(in StorageFailed) {
+	s.broken = &in.Failure
+	s.do(Show{"storage failed: " + in.Failure.Message}, SetTimer{TimerStorage, time.Second})
+	for _, t := range in.Refused {
+		if id, ok := s.refused[t]; ok {
+			if _, waits := s.Box.Get(id); waits {
+				s.emit(event.InboxDropped{ID: id, Why: "refused: it could not be stored"}, "")
+			}
+		}
+	}
+	s.refused = map[Token]event.InputID{}
+	switch s.phase {
+	case PhaseIdle, PhaseUnwinding:
+	case PhaseArmed:
+		s.hold()
+		s.do(Retire{s.turns + 1})
+		s.to(PhaseIdle)
+	case PhaseAsking, PhaseWaiting, PhaseCalling:
+		s.cut(&How{Outcome: event.TurnFailed, Error: s.broken})
+	case PhaseEnding:
+		if s.turn == 0 { // the ending is written as far as it can be: say so
+			s.hold()
+			s.do(Retire{s.Turn.Number}, Publish{s.unsaved()})
+			s.to(PhaseIdle)
+		}
+	}
+}

@@ -1,0 +1,301 @@
+package turn
+
+import (
+	"time"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/guard"
+	"github.com/ripcord-go/ripcord/interrupt"
+)
+
+// Input is what can happen to a session, as [State.Step] is told of it. The
+// set is closed.
+type Input interface{ input() }
+
+// Token names somebody who waits for an answer; the zero token nobody.
+type Token uint64
+
+// Submit offers input. It is answered once the input is durable.
+type Submit struct {
+	Accepted event.InboxAccepted
+	Token    Token
+}
+
+// Go starts a turn without new input: on what waits in the inbox, all of it in
+// order as one turn, or on nothing.
+type Go struct {
+	ID    event.InputID // address of the turn
+	By    string
+	Token Token
+}
+
+// Clear drops what waits in the inbox: an explicit interrupt asked for it.
+type Clear struct {
+	By    string
+	Token Token
+}
+
+// Tripped says that the turn's signal tripped.
+type Tripped struct{ Cause interrupt.Cause }
+
+// Streamed is one delta of attempt number Attempt.
+type Streamed struct {
+	Attempt int
+	Delta   event.Delta
+}
+
+// Answered is an attempt's one end. Failure is nil when the stream ended with
+// its finish; Cut says that the interrupt ended it.
+type Answered struct {
+	Attempt int
+	Failure *event.Failure
+	Cut     bool
+}
+
+// Judged is a gate's verdict on a call.
+type Judged struct {
+	Call    event.CallID
+	Verdict Verdict
+	By      string
+	Why     string
+	Prompt  string
+}
+
+// Verdict is a gate's answer; the zero value blocks.
+type Verdict int
+
+const (
+	VerdictDeny  Verdict = iota // the call is denied, the turn goes on
+	VerdictAllow                //
+	VerdictAsk                  // a person decides
+	VerdictBlock                // nobody can decide: the call is denied and the turn ends blocked
+)
+
+// Decided is a person's answer to an approval.
+type Decided struct {
+	ID       event.ApprovalID
+	Decision event.Decision
+	By       string
+	Why      string
+	Token    Token
+}
+
+// Begin is a call's runner asking to record its start. It is answered once the
+// start is durable; a refusal means that the tool must not run.
+type Begin struct {
+	Turn      int
+	Call      event.CallID
+	Behaviour string
+	Effect    string
+	Token     Token
+}
+
+// End is a call's one end, from its runner.
+type End struct {
+	Turn  int
+	Call  event.CallID
+	Ended event.CallEnded // Content is the tool's own; the words for the model are made here
+	Fatal string          // a fatal error: the turn fails
+	Token Token
+}
+
+// Late is what a quarantined call came to after all.
+type Late struct {
+	Turn  int
+	Call  event.CallID
+	Ended event.CallEnded
+}
+
+// Fact is a process or job record from a runner or a job's watcher. Turn is 0
+// for facts that belong to the session.
+type Fact struct {
+	Turn    int
+	Call    event.CallID
+	Payload event.Payload
+	Token   Token
+}
+
+// Fired says that a timer ran out.
+type Fired struct{ Timer Timer }
+
+// Hooked says that the turn-end hooks have ended.
+type Hooked struct{}
+
+// Woken is the answer to [Wake].
+type Woken struct{}
+
+// StorageFailed says that a checkpoint could not be made durable: the effects
+// behind it did not happen, and who held one of the Refused tokens was told so.
+type StorageFailed struct {
+	Failure event.Failure
+	Refused []Token
+}
+
+// StorageWorks says that everything recorded is durable again.
+type StorageWorks struct{}
+
+// CloseSession says that the session ends: nothing new is accepted or started.
+type CloseSession struct{}
+
+func (Submit) input()        {}
+func (Go) input()            {}
+func (Clear) input()         {}
+func (Tripped) input()       {}
+func (Streamed) input()      {}
+func (Answered) input()      {}
+func (Judged) input()        {}
+func (Decided) input()       {}
+func (Begin) input()         {}
+func (End) input()           {}
+func (Late) input()          {}
+func (Fact) input()          {}
+func (Fired) input()         {}
+func (Hooked) input()        {}
+func (Woken) input()         {}
+func (StorageFailed) input() {}
+func (StorageWorks) input()  {}
+func (CloseSession) input()  {}
+
+// Effect is what the session has to do, in order. An effect behind a [Sync]
+// that fails does not happen (LOG-13). The set is closed.
+type Effect interface{ effect() }
+
+// Append writes records; they are numbered already.
+type Append struct{ Records []event.Record }
+
+// Sync makes everything appended durable.
+type Sync struct{}
+
+// Arm makes the new turn's coordinator: from here on the turn can be stopped
+// by its number and by the inputs it processes.
+type Arm struct {
+	Turn   int
+	Inputs []event.InputID
+}
+
+// Retire closes the turn's coordinator: from here on nothing can stop it.
+type Retire struct{ Turn int }
+
+// Ask sends the request of one attempt. Exactly one [Answered] follows.
+type Ask struct {
+	Turn, Step, Attempt int
+	Config              event.ModelConfig
+	Messages            []event.Message // read only
+}
+
+// Judge has the gate judge a call. One [Judged] follows.
+type Judge struct{ Call *Call }
+
+// RunCall starts a call's runner. One [Begin] or none, then one [End] follows.
+type RunCall struct{ Call *Call }
+
+// Question shows an approval to people.
+type Question struct {
+	Call  *Call
+	Asked event.ApprovalAsked
+}
+
+// Reply answers whoever holds the token: Err is nil when it was done.
+type Reply struct {
+	Token Token
+	Value any
+	Err   error
+}
+
+// SetTimer starts or restarts a timer, StopTimer ends it.
+type SetTimer struct {
+	Timer Timer
+	After time.Duration
+}
+
+// StopTimer ends a timer.
+type StopTimer struct{ Timer Timer }
+
+// RunHooks runs the hooks of the turn's end; one [Hooked] follows.
+type RunHooks struct{ Outcome event.TurnOutcome }
+
+// Publish shows the turn's one terminal event and releases its waiters.
+type Publish struct{ Summary Summary }
+
+// Trip asks the turn's own coordinator to trip: a budget or an "abort" on an
+// approval did it.
+type Trip struct{ Cause interrupt.Cause }
+
+// Wake comes back as [Woken]: the turn that was armed begins, unless the
+// checkpoint before it failed.
+type Wake struct{}
+
+// Show tells the surfaces of a change that no record says.
+type Show struct{ State string }
+
+func (Append) effect()    {}
+func (Sync) effect()      {}
+func (Arm) effect()       {}
+func (Retire) effect()    {}
+func (Ask) effect()       {}
+func (Judge) effect()     {}
+func (RunCall) effect()   {}
+func (Question) effect()  {}
+func (Reply) effect()     {}
+func (SetTimer) effect()  {}
+func (StopTimer) effect() {}
+func (RunHooks) effect()  {}
+func (Publish) effect()   {}
+func (Trip) effect()      {}
+func (Wake) effect()      {}
+func (Show) effect()      {}
+
+// Timer names a timer of the session.
+type Timer string
+
+const (
+	TimerPack    Timer = "pack"    // write what streamed
+	TimerBackoff Timer = "backoff" // next attempt
+	TimerGrace   Timer = "grace"   // the turn's own goroutines are cut
+	TimerWall    Timer = "wall"    // the turn's time budget
+	TimerStorage Timer = "storage" // try the disk again
+)
+
+// Traits is what the dispatcher needs to know of a tool.
+type Traits struct {
+	Concurrent bool // may run beside other concurrent calls
+}
+
+// Options shape a session's turns. The zero value gets the defaults named here.
+type Options struct {
+	Config     event.ModelConfig
+	Tools      map[string]Traits
+	Budget     guard.Budget  // of each turn
+	Attempts   int           // per step; 0 means 4
+	Backoff    time.Duration // first wait, doubled each time; 0 means 500 ms
+	BackoffMax time.Duration // 0 means 30 s
+	RetryAfter time.Duration // longest wait that a provider may ask for; 0 means 2 min
+	Grace      time.Duration // for the turn's own goroutines; 0 means 100 ms
+	Parallel   int           // calls side by side; 0 means 8
+	PackBytes  int           // 0 means 4 KiB
+	PackTime   time.Duration // 0 means 50 ms
+	NoMarker   bool          // leave out the aborted marker
+	MarkerText string        // empty: TextAbortedTurn
+}
+
+func (o Options) withDefaults() Options {
+	or := func(p *time.Duration, d time.Duration) {
+		if *p == 0 {
+			*p = d
+		}
+	}
+	or(&o.Backoff, 500*time.Millisecond)
+	or(&o.BackoffMax, 30*time.Second)
+	or(&o.RetryAfter, 2*time.Minute)
+	or(&o.Grace, 100*time.Millisecond)
+	or(&o.PackTime, 50*time.Millisecond)
+	ori := func(p *int, n int) {
+		if *p == 0 {
+			*p = n
+		}
+	}
+	ori(&o.Attempts, 4)
+	ori(&o.Parallel, 8)
+	ori(&o.PackBytes, 4<<10)
+	return o
+}

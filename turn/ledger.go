@@ -1,0 +1,387 @@
+package turn
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/inbox"
+)
+
+// Ledger is everything that a session is, folded from its journal (LOG-06):
+// its context for the model, its inbox, its open work, its totals. It judges
+// each record with a [Checker] before it believes it. Two journals that differ
+// only in who ended a turn and when fold to the same context.
+type Ledger struct {
+	Checker
+	Header   event.SessionOpened
+	Box      inbox.Box
+	History  []event.Message
+	Config   *event.ModelConfig // in force
+	ConfigAt event.Seq
+	Turn     *Turn // open or last; nil before the first
+	Jobs     []*Job
+	Procs    []event.ProcessStarted // started and not ended
+	Lease    event.Owner
+	LastAt   time.Time // time of the last record
+	Usage    Usage
+	Unknown  map[event.Type]int // types this build does not know, counted
+	TurnOf   map[event.InputID]int
+
+	from map[int]int // turn number → length of the history before it
+	open *Step       // open step
+}
+
+// Usage adds up tokens; Complete is false once a part is not known.
+type Usage struct {
+	Tokens   event.Tokens
+	Complete bool
+}
+
+// Turn is one turn as folded: what its summary and its ending are made of.
+type Turn struct {
+	Number  int
+	Kind    event.TurnKind
+	Inputs  []event.InputID
+	Step    int // last step that started
+	Calls   []*Call
+	Text    string // last assistant text
+	Usage   Usage
+	Asked   int // requests sent
+	Counted int // requests whose tokens were counted to the end
+	Marked  bool
+	End     *event.TurnEnded // nil while open
+}
+
+// Step is the open step.
+type Step struct {
+	Number  int
+	Attempt int
+	Blocks  []*Block // of the present attempt, from its chunks
+	Message bool     // the assistant message stands
+	Calls   []*Call  // by request order
+	counted int      // attempt whose usage was counted
+}
+
+// Block is one block of a streaming answer.
+type Block struct {
+	Index     int
+	Kind      event.ChunkKind
+	Text      string
+	Call      event.CallID // args blocks
+	Provider  string       // reasoning blocks: whose signature
+	Name      string
+	Signature string
+	Data      string
+	Done      bool
+}
+
+// Call is one tool call's account.
+type Call struct {
+	ID        event.CallID
+	Turn      int
+	Step      int
+	Index     int
+	Name      string
+	Args      json.RawMessage
+	BadArgs   string
+	Approved  bool
+	Denied    bool
+	Started   bool
+	StartedAt time.Time
+	Approval  event.ApprovalID // open question, if any
+	Asked     bool
+	Spool     string
+	Ended     *event.CallEnded
+}
+
+// Job is a background process's account.
+type Job struct {
+	event.JobStarted
+	At    time.Time
+	Ended *event.JobEnded
+}
+
+// NewLedger returns a ledger that stands before the first record.
+func NewLedger() *Ledger {
+	return &Ledger{Usage: Usage{Complete: true}, from: map[int]int{}, TurnOf: map[event.InputID]int{}}
+}
+
+// OpenStep returns the open step, nil if none.
+func (l *Ledger) OpenStep() *Step { return l.open }
+
+// Last returns the seq of the last record, -1 before the first.
+func (l *Ledger) Last() event.Seq { return l.next - 1 }
+
+// Apply judges r and takes it into the fold. After an error the ledger stands
+// where it stood.
+func (l *Ledger) Apply(r *event.Record) error {
+	if err := l.Checker.Next(r); err != nil {
+		return err
+	}
+	p, err := r.Body()
+	if err != nil {
+		return err
+	}
+	if err := l.Box.Apply(r.Seq, p); err != nil {
+		return fmt.Errorf("record %d (%s): %w", r.Seq, r.Type, err)
+	}
+	l.LastAt = r.Time
+	l.fold(r, p)
+	return nil
+}
+
+func (l *Ledger) fold(r *event.Record, p event.Payload) {
+	switch p := p.(type) {
+	case event.SessionOpened:
+		l.Header = p
+	case event.LeaseTaken:
+		l.Lease = p.Owner
+	case event.InboxAccepted, event.InboxEdited, event.InboxDropped:
+	case event.TurnStarted, event.TurnEnded, event.StepStarted, event.StepEnded, event.InboxClaimed, event.TurnMarked:
+		l.foldTurn(r, p)
+	case event.UserMessage:
+		l.say(event.Message{Role: event.RoleUser, Content: p.Content})
+	case event.ModelConfig:
+		l.Config, l.ConfigAt = &p, r.Seq
+	case event.ModelRequest, event.AttemptFailed, event.Chunk, event.AssistantMessage, event.UsageCounted:
+		l.foldModel(p)
+	case event.CallRequested, event.CallApproved, event.CallDenied, event.CallStarted, event.CallOutput,
+		event.CallEnded, event.LateResult, event.ApprovalAsked, event.ApprovalDecided, event.ApprovalVoided:
+		l.foldCall(r, p)
+	case event.ProcessStarted, event.ProcessEnded, event.ProcessSurvived, event.JobStarted, event.JobEnded, event.JobAdopted:
+		l.foldProcess(r, p)
+	case event.Rewound:
+		if n, ok := l.from[p.From]; ok && n <= len(l.History) {
+			l.History = l.History[:n:n]
+		}
+	case event.CompactionSummary:
+		l.History = []event.Message{{Role: event.RoleUser, Content: p.Content}}
+		l.from = map[int]int{}
+	case event.Unknown:
+		if l.Unknown == nil {
+			l.Unknown = map[event.Type]int{}
+		}
+		l.Unknown[p.Name]++
+	case event.SessionForked, event.HookInvoked, event.HookVerdict, event.CompactionStarted, event.CompactionEnded,
+		event.GuardVerdict, event.GuardWake, event.SubAgentLinked, event.RepairBegun, event.RepairCommitted, event.TornSaved:
+	}
+}
+
+func (l *Ledger) say(m event.Message) { l.History = append(l.History, m) }
+
+func (l *Ledger) foldTurn(r *event.Record, p event.Payload) {
+	switch p := p.(type) {
+	case event.TurnStarted:
+		l.from[r.Turn] = len(l.History)
+		l.Turn = &Turn{Number: r.Turn, Kind: p.Kind, Usage: Usage{Complete: true}}
+		if p.Input != "" {
+			l.TurnOf[p.Input] = r.Turn
+		}
+	case event.InboxClaimed:
+		l.Turn.Inputs = append(l.Turn.Inputs, p.ID)
+		l.TurnOf[p.ID] = r.Turn
+		l.say(l.claimed(p))
+	case event.StepStarted:
+		l.open = &Step{Number: r.Step}
+		l.Turn.Step = r.Step
+	case event.StepEnded:
+		for _, c := range l.open.Calls {
+			l.say(event.Message{Role: event.RoleTool, Content: c.Ended.Content, Call: c.ID, Name: c.Name, Error: c.Ended.Error})
+		}
+		l.open = nil
+	case event.TurnMarked:
+		l.Turn.Marked = true
+		if p.Text != "" {
+			l.say(event.Message{Role: event.RoleUser, Content: event.TextOf(p.Text)})
+		}
+	case event.TurnEnded:
+		l.Turn.End = &p
+	}
+}
+
+func (l *Ledger) foldModel(p event.Payload) {
+	switch p := p.(type) {
+	case event.ModelRequest:
+		l.open.Attempt, l.open.Blocks = p.Attempt, nil
+		l.Turn.Asked++
+	case event.Chunk:
+		l.open.chunk(p)
+	case event.AssistantMessage:
+		l.open.Message, l.open.Blocks = true, nil
+		if t := p.Content.Text(); strings.TrimSpace(t) != "" {
+			l.Turn.Text = t
+		}
+		l.say(event.Message{Role: event.RoleAssistant, Content: p.Content, Partial: p.Partial})
+	case event.UsageCounted:
+		l.Usage.add(p)
+		if l.Turn != nil {
+			l.Turn.Usage.add(p)
+			if p.Complete {
+				l.Turn.Counted++
+			}
+		}
+		if l.open != nil {
+			l.open.counted = p.Attempt
+		}
+	case event.AttemptFailed:
+	}
+}
+
+func (u *Usage) add(p event.UsageCounted) {
+	sum := func(to **int64, n *int64) {
+		if n == nil {
+			return
+		}
+		v := *n
+		if *to != nil {
+			v += **to
+		}
+		*to = &v
+	}
+	sum(&u.Tokens.Input, p.Tokens.Input)
+	sum(&u.Tokens.Output, p.Tokens.Output)
+	u.Complete = u.Complete && p.Complete
+}
+
+func (s *Step) chunk(p event.Chunk) {
+	b := s.block(p.Block)
+	if b == nil {
+		b = &Block{Index: p.Block, Kind: p.Kind}
+		s.Blocks = append(s.Blocks, b)
+	}
+	b.Text += p.Text
+	b.Done = b.Done || p.Done
+	for _, f := range []struct {
+		to   *string
+		from string
+	}{{&b.Name, p.Name}, {&b.Signature, p.Signature}, {&b.Data, p.Data}, {&b.Provider, p.Provider}} {
+		if f.from != "" {
+			*f.to = f.from
+		}
+	}
+	if p.Call != "" {
+		b.Call = p.Call
+	}
+}
+
+func (s *Step) block(i int) *Block {
+	for _, b := range s.Blocks {
+		if b.Index == i {
+			return b
+		}
+	}
+	return nil
+}
+
+// Call returns the open step's call id, nil if it has none such.
+func (s *Step) Call(id event.CallID) *Call {
+	if s == nil {
+		return nil
+	}
+	for _, c := range s.Calls {
+		if c.ID == id {
+			return c
+		}
+	}
+	return nil
+}
+
+func (l *Ledger) foldCall(r *event.Record, p event.Payload) {
+	if p, ok := p.(event.CallRequested); ok {
+		c := &Call{ID: r.Call, Turn: r.Turn, Step: r.Step, Index: p.Index, Name: p.Name, Args: p.Args, BadArgs: p.BadArgs}
+		l.open.Calls = append(l.open.Calls, c)
+		l.Turn.Calls = append(l.Turn.Calls, c)
+		return
+	}
+	c := l.open.Call(r.Call)
+	if c == nil {
+		return // a late result, or a void between turns
+	}
+	switch p := p.(type) {
+	case event.CallApproved:
+		c.Approved = true
+	case event.CallDenied:
+		c.Denied = true
+	case event.CallStarted:
+		c.Started, c.StartedAt = true, r.Time
+	case event.CallOutput:
+		c.Spool = p.Spool
+	case event.CallEnded:
+		c.Ended = &p
+	case event.ApprovalAsked:
+		c.Asked, c.Approval = true, p.ID
+	case event.ApprovalDecided, event.ApprovalVoided:
+		c.Approval = ""
+	}
+}
+
+func (l *Ledger) foldProcess(r *event.Record, p event.Payload) {
+	switch p := p.(type) {
+	case event.ProcessStarted:
+		l.Procs = append(l.Procs, p)
+		if c := l.open.Call(event.CallID(p.ID)); c != nil {
+			c.Spool = p.Spool
+		}
+	case event.ProcessEnded:
+		kept := l.Procs[:0:0]
+		for _, q := range l.Procs {
+			if q.Owner != p.Owner || q.ID != p.ID || q.PID != p.PID {
+				kept = append(kept, q)
+			}
+		}
+		l.Procs = kept
+	case event.JobStarted:
+		l.Jobs = append(l.Jobs, &Job{JobStarted: p, At: r.Time})
+	case event.JobEnded:
+		if j := l.Job(p.ID); j != nil {
+			j.Ended = &p
+		}
+	case event.ProcessSurvived, event.JobAdopted:
+	}
+}
+
+// Job returns the account of job id, nil if there is none.
+func (l *Ledger) Job(id event.JobID) *Job {
+	for i := len(l.Jobs) - 1; i >= 0; i-- {
+		if l.Jobs[i].ID == id {
+			return l.Jobs[i]
+		}
+	}
+	return nil
+}
+
+// OpenJobs returns the jobs that have not ended.
+func (l *Ledger) OpenJobs() []*Job {
+	var out []*Job
+	for _, j := range l.Jobs {
+		if j.Ended == nil {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+// claimed is the message that an input becomes when it enters its step. The
+// box has let the entry go by then and still holds its words.
+func (l *Ledger) claimed(p event.InboxClaimed) event.Message {
+	content := l.Box.Taken().Input.Content
+	if p.Steer {
+		content = append(event.Content{event.Text{Text: "<system-reminder>\n"}}, content...)
+		content = append(content, event.Text{Text: "\n</system-reminder>"})
+	}
+	return event.Message{Role: event.RoleUser, Content: content}
+}
+
+// Fold reads a whole journal.
+func Fold(records []event.Record) (*Ledger, error) {
+	l := NewLedger()
+	for i := range records {
+		if err := l.Apply(&records[i]); err != nil {
+			return l, err
+		}
+	}
+	return l, nil
+}

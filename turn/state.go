@@ -1,0 +1,438 @@
+package turn
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
+)
+
+// Phase is where a session stands. It changes in [State.to] alone.
+//
+//	idle ──Submit, Go──▶ armed ──Woken──▶ asking ◀──────────────┐
+//	  ▲                    │             │  │  ▲ timer           │ next step
+//	  │                    │             │  └▶ waiting           │
+//	  │                    │             │ calls                 │
+//	  │                    │             └────────▶ calling ─────┤
+//	  │                    │ tripped                │            │ no calls
+//	  │                    └──────▶ unwinding ◀─────┘            │
+//	  │                                 │ settled, books closed  │
+//	  └────── terminal event ─────── ending ◀────────────────────┘
+type Phase int
+
+const (
+	PhaseIdle      Phase = iota // no turn
+	PhaseArmed                  // a turn can be stopped and has not begun
+	PhaseAsking                 // an attempt is under way
+	PhaseWaiting                // between two attempts
+	PhaseCalling                // calls are judged and run
+	PhaseUnwinding              // the turn was cut; what runs settles
+	PhaseEnding                 // books are closed; hooks run, then turn/end
+)
+
+func (p Phase) String() string {
+	return [...]string{"idle", "armed", "asking", "waiting", "calling", "unwinding", "ending"}[p]
+}
+
+var arrows = map[Phase][]Phase{
+	PhaseIdle:      {PhaseArmed},
+	PhaseArmed:     {PhaseAsking, PhaseUnwinding, PhaseIdle},
+	PhaseAsking:    {PhaseWaiting, PhaseCalling, PhaseUnwinding, PhaseEnding},
+	PhaseWaiting:   {PhaseAsking, PhaseUnwinding},
+	PhaseCalling:   {PhaseAsking, PhaseUnwinding, PhaseEnding},
+	PhaseUnwinding: {PhaseEnding},
+	PhaseEnding:    {PhaseIdle},
+}
+
+// State is one session's state machine: the ledger of what is recorded, and
+// what is under way. [State.Step] is the only function that changes it. It does
+// no input or output and reads no clock, so that a run of it can be repeated
+// from its inputs.
+type State struct {
+	*Ledger
+	opts       Options
+	writeEpoch event.Epoch
+
+	phase   Phase
+	how     *How // why the open turn is being closed; nil while it goes on
+	ending  Closing
+	armed   []event.InputID // what the armed turn will claim
+	kind    event.TurnKind
+	address event.InputID // of a turn without input
+	cause   *interrupt.Cause
+	started time.Time
+
+	attempt   attempt
+	pack      pack
+	live      map[event.CallID]stageOf
+	fatal     *event.Failure
+	truncated string // why the answer was cut, sticky over later steps
+
+	held    map[event.InputID]bool // waiting input that no turn takes by itself
+	dropped []string               // thrown away unrun while the turn ran
+	refused map[Token]event.InputID
+	broken  *event.Failure
+	closed  bool
+
+	now time.Time
+	out []Effect
+}
+
+// attempt is the model attempt under way.
+type attempt struct {
+	running bool
+	finish  event.FinishReason
+	tokens  event.Tokens
+	counted bool
+}
+
+// stageOf is what is under way for a call that has not ended.
+type stageOf int
+
+const (
+	notYet stageOf = iota
+	judging
+	asking
+	running
+)
+
+// NewState returns the machine of a session whose journal folded to l. Records
+// are written under epoch. What waits in the inbox is held: nothing restarts by
+// itself.
+func NewState(l *Ledger, epoch event.Epoch, opts Options) *State {
+	s := &State{Ledger: l, opts: opts.withDefaults(), writeEpoch: epoch,
+		live: map[event.CallID]stageOf{}, held: map[event.InputID]bool{}, refused: map[Token]event.InputID{}}
+	s.hold()
+	return s
+}
+
+// Phase returns where the session stands.
+func (s *State) Phase() Phase { return s.phase }
+
+// Broken returns why the session refuses turns, nil if it does not.
+func (s *State) Broken() *event.Failure { return s.broken }
+
+// Stopping reports whether the open turn is being closed before its own end.
+func (s *State) Stopping() bool { return s.how != nil && s.phase != PhaseIdle }
+
+// Step tells the machine what happened at now and returns what is to be done,
+// in order.
+func (s *State) Step(now time.Time, in Input) []Effect {
+	s.now, s.out = now, nil
+	switch in := in.(type) {
+	case Submit:
+		s.submit(in)
+	case Go:
+		s.goOn(in)
+	case Clear:
+		s.clear(in)
+	case Woken:
+		s.woken()
+	case Tripped:
+		s.tripped(in.Cause)
+	case Streamed:
+		s.streamed(in)
+	case Answered:
+		s.answered(in)
+	case Judged:
+		s.judged(in)
+	case Decided:
+		s.decided(in)
+	case Begin:
+		s.begin(in)
+	case End:
+		s.end(in)
+	case Late:
+		s.late(in)
+	case Fact:
+		s.fact(in)
+	case Fired:
+		s.fired(in.Timer)
+	case Hooked:
+		s.hooked()
+	case StorageFailed:
+		s.storageFailed(in)
+	case StorageWorks:
+		s.broken = nil
+		s.do(Show{"storage works again"})
+	case CloseSession:
+		s.closed = true
+	}
+	if s.fatal != nil && s.how == nil {
+		switch s.phase {
+		case PhaseAsking, PhaseWaiting, PhaseCalling:
+			s.cut(&How{Outcome: event.TurnFailed, Error: s.fatal})
+		case PhaseIdle, PhaseArmed, PhaseUnwinding, PhaseEnding:
+		}
+	}
+	out := s.out
+	s.out = nil
+	return out
+}
+
+func (s *State) do(e ...Effect) { s.out = append(s.out, e...) }
+
+// to changes the phase; a change that is no arrow of the picture is a bug and
+// panics with its name.
+func (s *State) to(p Phase) {
+	for _, ok := range arrows[s.phase] {
+		if ok == p {
+			s.phase = p
+			return
+		}
+	}
+	panic(fmt.Sprintf("turn: no arrow leads from %v to %v", s.phase, p))
+}
+
+// emit records a fact: it is folded at once and written by the next effect. A
+// fact that the order forbids is a bug of ours: it is not recorded, and the
+// turn fails.
+func (s *State) emit(p event.Payload, call event.CallID) bool {
+	r, err := event.New(p, s.now)
+	if err != nil {
+		s.bug(err)
+		return false
+	}
+	r.Call = call
+	s.place(&r)
+	return s.write(r)
+}
+
+// emitAt is emit for a fact about a closed turn.
+func (s *State) emitAt(p event.Payload, turn int, call event.CallID) {
+	r, err := event.New(p, s.now)
+	if err != nil {
+		s.bug(err)
+		return
+	}
+	r.Turn, r.Call = turn, call
+	s.write(r)
+}
+
+// write numbers r, folds it and hands it to the next Append.
+func (s *State) write(r event.Record) bool {
+	r.Seq, r.Epoch, r.Batch = s.next, s.writeEpoch, s.batch
+	if err := s.Apply(&r); err != nil {
+		s.bug(err)
+		return false
+	}
+	if n := len(s.out); n > 0 {
+		if a, ok := s.out[n-1].(Append); ok {
+			s.out[n-1] = Append{append(a.Records, r)}
+			return true
+		}
+	}
+	s.do(Append{[]event.Record{r}})
+	return true
+}
+
+// place fills in turn and step by the scope of r's type.
+func (s *State) place(r *event.Record) {
+	switch r.Type {
+	case event.TypeTurnStarted:
+		r.Turn = s.turns + 1
+		return
+	case event.TypeStepStarted:
+		r.Turn, r.Step = s.turn, s.steps+1
+		return
+	}
+	k, _ := event.KindOf(r.Type)
+	switch k.Scope {
+	case event.ScopeStep:
+		r.Turn, r.Step = s.turn, s.step
+	case event.ScopeTurn:
+		r.Turn = s.turn
+	case event.ScopeSession:
+		if r.Call != "" || r.Type == event.TypeUsageCounted {
+			r.Turn, r.Step = s.turn, s.step
+		}
+	}
+}
+
+// emitAll records drafts whose place was worked out by [Close].
+func (s *State) emitAll(ds []Draft) {
+	for _, d := range ds {
+		s.emit(d.Payload, d.Call)
+	}
+}
+
+func (s *State) bug(err error) {
+	f := &event.Failure{Code: event.FailInternal, Message: "internal error: " + err.Error(), Hint: "please report it with `ripcord log show`"}
+	if s.how == nil && s.turn != 0 {
+		s.fatal = f
+	}
+	s.do(Show{"bug: " + err.Error()})
+}
+
+// ErrNotNow is returned to a runner or caller whose turn is over, was cut, or
+// never was.
+var ErrNotNow = errors.New("the turn is over or was stopped")
+
+// RefusedError says why input was not taken.
+type RefusedError struct{ Failure event.Failure }
+
+func (e *RefusedError) Error() string { return e.Failure.Error() }
+
+func (s *State) refuse(t Token, code event.FailureCode, msg, hint string) {
+	s.do(Reply{Token: t, Err: &RefusedError{event.Failure{Code: code, Message: msg, Hint: hint}}})
+}
+
+// accepting refuses what can't be taken now; it reports whether it can.
+func (s *State) accepting(t Token) bool {
+	switch {
+	case s.closed:
+		s.refuse(t, event.FailUsage, "the session is closing", "open it again")
+	case s.broken != nil:
+		s.refuse(t, event.FailStorage, "storage failed: "+s.broken.Message, "make room or mend the disk; the session goes on by itself once it can write")
+	default:
+		return true
+	}
+	return false
+}
+
+func (s *State) submit(in Submit) {
+	a := in.Accepted
+	if id, known := s.Box.ByKey(a.Key); known {
+		s.do(Reply{Token: in.Token, Value: id})
+		return
+	}
+	if !s.accepting(in.Token) {
+		return
+	}
+	if !s.emit(a, "") {
+		s.refuse(in.Token, event.FailUsage, "the input was not accepted: its id is taken", "submit it under a new id")
+		return
+	}
+	s.do(Sync{})
+	s.refused = map[Token]event.InputID{in.Token: a.ID}
+	if s.phase == PhaseIdle {
+		s.arm(event.TurnInput, "", a.ID)
+	}
+	s.do(Reply{Token: in.Token, Value: a.ID})
+	s.wake()
+}
+
+// arm makes the next turn stoppable before whoever asked for it is answered.
+func (s *State) arm(kind event.TurnKind, address event.InputID, inputs ...event.InputID) {
+	s.to(PhaseArmed)
+	s.kind, s.address, s.armed = kind, address, inputs
+	s.how, s.cause, s.fatal, s.truncated, s.dropped = nil, nil, nil, "", nil
+	named := inputs
+	if address != "" {
+		named = append(named[:len(named):len(named)], address)
+	}
+	s.do(Arm{Turn: s.turns + 1, Inputs: named})
+}
+
+func (s *State) wake() {
+	if s.phase == PhaseArmed {
+		s.do(Wake{})
+	}
+}
+
+func (s *State) goOn(in Go) {
+	switch {
+	case !s.accepting(in.Token):
+		return
+	case s.phase != PhaseIdle:
+		s.refuse(in.Token, event.FailUsage, "a turn is running", "interrupt it first, or wait for its end")
+		return
+	case s.Box.Len() == 0 && len(s.History) == 0:
+		s.refuse(in.Token, event.FailUsage, "there is nothing to continue: the session has no turn yet", "send it a prompt")
+		return
+	}
+	kind, ids := event.TurnContinue, []event.InputID{}
+	for _, e := range s.Box.Waiting() {
+		kind = event.TurnInput
+		ids = append(ids, e.ID)
+	}
+	s.arm(kind, in.ID, ids...)
+	s.do(Reply{Token: in.Token, Value: in.ID})
+	s.wake()
+}
+
+func (s *State) clear(in Clear) {
+	var texts []string
+	for _, e := range s.Box.Waiting() {
+		if s.phase == PhaseArmed && slices.Contains(s.armed, e.ID) {
+			continue // it is the turn's own
+		}
+		if s.emit(event.InboxDropped{ID: e.ID, Why: "canceled", By: in.By}, "") {
+			texts = append(texts, e.Input.Content.Text())
+			delete(s.held, e.ID)
+		}
+	}
+	if len(texts) > 0 {
+		s.do(Sync{})
+	}
+	s.dropped = append(s.dropped, texts...)
+	s.do(Reply{Token: in.Token, Value: texts})
+}
+
+// hold sets aside what waits: it runs when somebody says so.
+func (s *State) hold() {
+	for _, e := range s.Box.Waiting() {
+		s.held[e.ID] = true
+	}
+}
+
+// Held returns the texts that wait and that no turn takes by itself, in order.
+func (s *State) Held() []string {
+	var out []string
+	for _, e := range s.Box.Waiting() {
+		if s.held[e.ID] {
+			out = append(out, e.Input.Content.Text())
+		}
+	}
+	return out
+}
+
+// after looks for the next turn once one has ended.
+func (s *State) after() {
+	if s.closed || s.broken != nil {
+		return
+	}
+	for _, e := range s.Box.Waiting() {
+		if !s.held[e.ID] {
+			s.arm(event.TurnInput, "", e.ID)
+			s.wake()
+			return
+		}
+	}
+}
+
+func (s *State) fact(in Fact) {
+	if in.Turn != 0 && (in.Turn != s.turn || (in.Call != "" && s.open.Call(in.Call) == nil)) {
+		s.do(Reply{Token: in.Token, Err: ErrNotNow})
+		return
+	}
+	if !s.emit(in.Payload, in.Call) {
+		s.do(Reply{Token: in.Token, Err: ErrNotNow})
+		return
+	}
+	s.do(Reply{Token: in.Token})
+}
+
+func (s *State) fired(t Timer) {
+	switch t {
+	case TimerPack:
+		s.flush()
+	case TimerBackoff:
+		if s.phase == PhaseWaiting {
+			s.request()
+		}
+	case TimerGrace:
+		if s.phase == PhaseUnwinding {
+			s.attempt.running = false // fenced: its late answer names a dead attempt
+			s.settle()
+		}
+	case TimerWall:
+		if s.turn != 0 && s.how == nil && s.phase != PhaseEnding {
+			s.do(Trip{interrupt.Cause{Reason: interrupt.BudgetExceeded, Who: "wall", At: s.now}})
+		}
+	case TimerStorage:
+	}
+}

@@ -1,0 +1,117 @@
+package turn
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ripcord-go/ripcord/event"
+)
+
+// pack gathers consecutive deltas of one block into one record (LOG-08).
+type pack struct {
+	open  bool
+	chunk event.Chunk
+	start time.Time
+	marks []event.Mark
+	text  strings.Builder
+}
+
+const packMarks = 64 // deltas in one record at most
+
+// streamed takes one delta. After a trip nothing more of the stream is
+// recorded, and a dead attempt's deltas are ignored.
+func (s *State) streamed(in Streamed) {
+	if s.phase != PhaseAsking || !s.attempt.running || in.Attempt != s.open.Attempt {
+		return
+	}
+	switch d := in.Delta.(type) {
+	case event.TextDelta:
+		s.put(event.Chunk{Block: d.Block, Kind: event.ChunkText}, d.Text)
+	case event.ReasoningDelta:
+		s.put(event.Chunk{Block: d.Block, Kind: event.ChunkReasoning}, d.Text)
+		if d.Signature != "" || d.Data != "" {
+			s.pack.chunk.Signature, s.pack.chunk.Data, s.pack.chunk.Provider, s.pack.chunk.Done = d.Signature, d.Data, d.Provider, true
+			s.flush()
+		}
+	case event.CallStart:
+		s.flush()
+		s.put(event.Chunk{Block: d.Block, Kind: event.ChunkArgs, Call: s.callID(d), Name: d.Name}, "")
+	case event.ArgsDelta:
+		s.put(event.Chunk{Block: d.Block, Kind: event.ChunkArgs}, d.Text)
+	case event.CallEnd:
+		s.put(event.Chunk{Block: d.Block, Kind: event.ChunkArgs}, "")
+		s.pack.chunk.Done = true
+		s.flush()
+	case event.UsageDelta:
+		t := d.Usage
+		if t.Input != nil {
+			s.attempt.tokens.Input = t.Input
+		}
+		if t.Output != nil {
+			s.attempt.tokens.Output = t.Output
+		}
+	case event.Finish:
+		s.attempt.finish = d.Reason
+	}
+}
+
+func (s *State) put(c event.Chunk, text string) {
+	p := &s.pack
+	if p.open && (p.chunk.Block != c.Block || p.chunk.Kind != c.Kind) {
+		s.flush()
+	}
+	if !p.open {
+		c.Attempt = s.open.Attempt
+		*p = pack{open: true, chunk: c, start: s.now}
+		s.do(SetTimer{TimerPack, s.opts.PackTime})
+	}
+	p.marks = append(p.marks, event.Mark{Off: p.text.Len(), MS: s.now.Sub(p.start).Milliseconds()})
+	p.text.WriteString(text)
+	if p.text.Len() >= s.opts.PackBytes || len(p.marks) >= packMarks {
+		s.flush()
+	}
+}
+
+// flush writes the open pack.
+func (s *State) flush() {
+	if !s.pack.open {
+		return
+	}
+	c, marks := s.pack.chunk, s.pack.marks
+	c.Text = s.pack.text.String()
+	s.pack = pack{}
+	if c.Text == "" && !c.Done && c.Call == "" && c.Signature == "" && c.Data == "" {
+		return
+	}
+	r, err := event.New(c, s.now)
+	if err != nil {
+		s.bug(err)
+		return
+	}
+	if len(marks) > 1 {
+		r.Span = marks
+	}
+	s.place(&r)
+	s.write(r)
+}
+
+// callID keeps a provider's id when it is usable and makes one otherwise: an
+// empty or repeated id would tie a result to the wrong call.
+func (s *State) callID(d event.CallStart) event.CallID {
+	id := event.CallID(d.ID)
+	if _, taken := s.seen[id]; id != "" && len(id) <= 128 && !taken && !s.open.streams(id) {
+		return id
+	}
+	for n := len(s.open.Blocks); ; n++ {
+		made := event.CallID(fmt.Sprintf("call_%d_%d_%d_%d", s.turn, s.step, s.open.Attempt, n))
+		if _, taken := s.seen[made]; !taken && !s.open.streams(made) {
+			return made
+		}
+	}
+}
+
+func (s *Step) streams(id event.CallID) bool {
+	return slices.ContainsFunc(s.Blocks, func(b *Block) bool { return b.Call == id })
+}

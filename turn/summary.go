@@ -1,0 +1,78 @@
+package turn
+
+import (
+	"github.com/ripcord-go/ripcord/event"
+)
+
+// Summary is a turn's terminal event: one shape for all outcomes (TRN-06).
+// What is not known is nil, never zero.
+type Summary struct {
+	Turn    int
+	Inputs  []event.InputID
+	Outcome event.TurnOutcome
+	Reason  string
+	Who     string
+	Step    int // 1-based
+	Text    string
+	Usage   event.Tokens
+	Whole   bool
+	Calls   []CallSummary
+	Dropped []string // thrown away unrun by the interrupt
+	Held    []string // waiting, not run by itself
+	Jobs    []event.JobID
+	Error   *event.Failure
+	Unsaved bool // the ending could not be written: see Error
+}
+
+// CallSummary is one call of the turn.
+type CallSummary struct {
+	ID   event.CallID
+	Name string
+	End  event.CallEnded
+}
+
+// Unclear reports whether a call's effects are not known.
+func (s Summary) Unclear() bool {
+	for _, c := range s.Calls {
+		if c.End.Outcome == event.CallUnknown || c.End.Outcome == event.CallQuarantined {
+			return true
+		}
+	}
+	return false
+}
+
+// Summarize returns the summary of the ledger's last turn, which must have
+// ended.
+func Summarize(l *Ledger) Summary {
+	t := l.Turn
+	sum := Summary{Turn: t.Number, Inputs: t.Inputs, Step: t.Step, Text: t.Text, Usage: t.Usage.Tokens}
+	if e := t.End; e != nil {
+		sum.Outcome, sum.Reason, sum.Who, sum.Error, sum.Whole = e.Outcome, e.Reason, e.Who, e.Error, e.Whole
+		sum.Text = e.Text
+	}
+	for _, c := range t.Calls {
+		if c.Ended != nil {
+			sum.Calls = append(sum.Calls, CallSummary{c.ID, c.Name, *c.Ended})
+		}
+	}
+	for _, j := range l.OpenJobs() {
+		sum.Jobs = append(sum.Jobs, j.ID)
+	}
+	return sum
+}
+
+func (s *State) summary() Summary {
+	sum := Summarize(s.Ledger)
+	if s.address != "" {
+		sum.Inputs = append(sum.Inputs[:len(sum.Inputs):len(sum.Inputs)], s.address)
+	}
+	sum.Dropped, sum.Held = s.dropped, s.Held()
+	return sum
+}
+
+// unsaved is the summary of a turn whose ending could not be written.
+func (s *State) unsaved() Summary {
+	sum := s.summary()
+	sum.Outcome, sum.Error, sum.Unsaved = event.TurnFailed, s.broken, true
+	return sum
+}

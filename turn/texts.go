@@ -1,0 +1,114 @@
+package turn
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
+)
+
+// The words that stand in a model's context for what did not happen, or is not
+// known to have happened. They are written for the model to act on and stand
+// nowhere else (decision 19). Tests and users may rely on them.
+const (
+	// TextSkipped answers a call that the turn's interrupt kept from starting.
+	TextSkipped = "Interrupted — skipped: the turn was cancelled before this tool started"
+
+	// TextNeverStarted answers a call that a crash kept from starting.
+	TextNeverStarted = "This call was requested but never started: the runtime ended first. Nothing of it ran. Retry it if it is still needed."
+
+	// TextWaiting answers a call whose approval nobody had given or refused.
+	TextWaiting = "This call was waiting for approval when the turn ended. It never ran and it was not refused. Ask for it again if it is still needed."
+
+	// TextUnknown answers a call that had started when the runtime died.
+	TextUnknown = "The outcome of this call is unknown: it had started when the runtime died, and no result was recorded. It may have done all, part or none of its work. Do not retry blindly. Repeat it only if it is read-only or safe to run twice; otherwise check the state of the outside first, or ask the user."
+
+	// TextQuarantined answers a call that would not stop.
+	TextQuarantined = "This call did not stop in time and was cut off from the session. It may still be running; what it still does can no longer reach this session, and its outcome is unknown. Check the state of the outside before repeating it."
+
+	// TextNotDurable answers a call whose start could not be written down.
+	TextNotDurable = "This call never ran: its start could not be written to the journal, and nothing runs without that."
+
+	// TextAbortedTurn is the marker after a turn that was stopped (TRN-08). It
+	// is one text for every reason: what the model reads does not depend on
+	// who pressed.
+	TextAbortedTurn = "<turn_aborted>\nThe turn above was stopped before its end. Background terminals and jobs may still be running. A tool that was stopped may have done part of its work: check before anything is repeated.\n</turn_aborted>"
+)
+
+// stoppedText is what a stopped call says: for how long it ran, that its
+// effects may be partial, and what it had printed so far (TOL-07).
+func stoppedText(cause *interrupt.Cause, ran time.Duration, survivors []int, soFar string) string {
+	var b strings.Builder
+	secs := max(ran.Seconds(), 0.1)
+	switch {
+	case cause == nil || cause.Reason == interrupt.UserSIGINT:
+		fmt.Fprintf(&b, "aborted by user after %.1fs", secs)
+	default:
+		fmt.Fprintf(&b, "aborted after %.1fs (%s)", secs, string(cause.Reason))
+	}
+	b.WriteString(". Its effects may be partial: check before repeating it.")
+	if len(survivors) > 0 {
+		fmt.Fprintf(&b, " Still alive after the stop: process %v.", survivors)
+	}
+	if strings.TrimSpace(soFar) == "" {
+		b.WriteString(" It had printed nothing.")
+	} else {
+		b.WriteString(" Output so far:\n" + soFar)
+	}
+	return b.String()
+}
+
+// unknownText says what could be found out about a call that had started.
+func unknownText(e *event.Evidence) string {
+	if e == nil {
+		return TextUnknown
+	}
+	var b strings.Builder
+	b.WriteString(TextUnknown)
+	switch {
+	case len(e.Alive) > 0:
+		fmt.Fprintf(&b, " Its processes %v were found alive and were ended.", e.Alive)
+	default:
+		b.WriteString(" No process of it is left.")
+	}
+	if e.Note != "" {
+		b.WriteString(" " + e.Note)
+	}
+	if strings.TrimSpace(e.Output) != "" {
+		fmt.Fprintf(&b, " Output that was caught (%d bytes in all):\n%s", e.Bytes, e.Output)
+	} else {
+		b.WriteString(" No output was caught.")
+	}
+	return b.String()
+}
+
+// finishedText is the result of a call whose end the guardian wrote down while
+// the runtime was dead: it is known to have finished.
+func finishedText(e *event.Evidence) string {
+	var b strings.Builder
+	b.WriteString("This call finished, but the runtime died before its result was recorded; this is what its guardian kept.")
+	switch {
+	case e.ExitCode != nil:
+		fmt.Fprintf(&b, " Exit code %d.", *e.ExitCode)
+	case e.Signal != "":
+		fmt.Fprintf(&b, " Ended by signal %s.", e.Signal)
+	}
+	if e.TimedOut != nil && *e.TimedOut {
+		b.WriteString(" It had run into its time limit.")
+	}
+	if strings.TrimSpace(e.Output) == "" {
+		b.WriteString(" It had printed nothing.")
+	} else {
+		fmt.Fprintf(&b, " Output (%d bytes in all):\n%s", e.Bytes, e.Output)
+	}
+	return b.String()
+}
+
+func deniedText(by, why string) string {
+	if why != "" {
+		why = ": " + why
+	}
+	return fmt.Sprintf("This call was not run: it was denied by %s%s. Nothing of it happened.", by, why)
+}
