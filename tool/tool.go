@@ -29,6 +29,21 @@ type Spec struct {
 	Concurrent  bool // may run beside others; honoured only if the behaviour is pooled
 	// Asks says that the call needs approval unless a policy allows it.
 	Asks func(args json.RawMessage) (prompt string, ask bool)
+	// AsksCall is Asks for a tool whose answer depends on more than the
+	// arguments, such as where the workspace is. It stands before Asks.
+	AsksCall func(call *Call) (prompt string, ask bool)
+}
+
+// Asking says whether call needs approval, with one line for the person who
+// is asked. A tool that says nothing about it needs none.
+func (s Spec) Asking(call *Call) (prompt string, ask bool) {
+	switch {
+	case s.AsksCall != nil:
+		return s.AsksCall(call)
+	case s.Asks != nil:
+		return s.Asks(call.Args)
+	}
+	return "", false
 }
 
 // Effect is what running a call twice would mean.
@@ -63,7 +78,7 @@ type Call struct {
 	Dir     string // the workspace, absolute and resolved
 	Spool   string // base path for what the call leaves beside the journal
 
-	values map[any]any
+	values map[any]any // see [WithValue]
 }
 
 // Result is what a call that ran came to. Success true means that the tool
@@ -111,6 +126,11 @@ type Job struct {
 	Process Process
 	Keep    bool
 	Spool   string
+}
+
+// Blobs keeps what does not fit into a record; journal.Blobs is one.
+type Blobs interface {
+	Put(ctx context.Context, data []byte) (event.BlobRef, error)
 }
 
 // Live gets a running call's output for the surfaces; it never blocks.

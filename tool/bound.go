@@ -1,0 +1,102 @@
+package tool
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ripcord-go/ripcord/event"
+)
+
+const (
+	defaultInline = 32 << 10
+	leastInline   = 256 // below it the line in the middle would be most of it
+)
+
+// Text is the result of a tool that ran and has only words.
+func Text(s string) Result { return Result{Content: event.TextOf(s), Success: true} }
+
+// Bounded returns s as valid UTF-8 in at most limit bytes (never fewer than
+// 256): head and tail with a line in between that says how many bytes, left,
+// are left out.
+func Bounded(s string, limit int) (text string, left int) {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	limit = max(limit, leastInline)
+	if len(s) <= limit {
+		return s, 0
+	}
+	keep := limit - 64 // room for the line
+	head, tail := keep/2, len(s)-(keep-keep/2)
+	for head > 0 && !utf8.RuneStart(s[head]) {
+		head--
+	}
+	for tail < len(s) && !utf8.RuneStart(s[tail]) {
+		tail++
+	}
+	left = tail - head
+	return s[:head] + fmt.Sprintf("\n[… %d bytes are left out here …]\n", left) + s[tail:], left
+}
+
+// bound makes res fit for a record: text is valid UTF-8 and, over inline
+// bytes, head and tail of the whole, which goes to blobs. Text parts that have
+// to be cut become one, where the first one stood.
+func bound(ctx context.Context, res Result, inline int, blobs Blobs) Result {
+	if inline == 0 {
+		inline = defaultInline
+	}
+	res.Diff, _ = Bounded(res.Diff, inline)
+	content := make(event.Content, 0, len(res.Content))
+	total := 0
+	for _, p := range res.Content {
+		if t, ok := p.(event.Text); ok {
+			t.Text = strings.ToValidUTF8(t.Text, "\uFFFD")
+			total += len(t.Text)
+			p = t
+		}
+		content = append(content, p)
+	}
+	if total <= max(inline, leastInline) {
+		res.Content = content
+		return res
+	}
+	whole := content.Text()
+	text, left := Bounded(whole, inline)
+	res.Content = replaceText(content, text)
+	out := event.Output{Bytes: int64(len(whole))}
+	if res.Output != nil {
+		out = *res.Output
+	}
+	out.Truncated = true
+	if ref, err := put(ctx, blobs, whole); err == nil {
+		out.Blob = &ref
+	} else {
+		out.Dropped += int64(left)
+		res.Content = append(res.Content, event.Text{Text: "\n[what is left out was kept nowhere: " + err.Error() + "]"})
+	}
+	res.Output = &out
+	return res
+}
+
+func put(ctx context.Context, blobs Blobs, whole string) (event.BlobRef, error) {
+	if isNil(blobs) {
+		return event.BlobRef{}, fmt.Errorf("there is no store for it")
+	}
+	return blobs.Put(ctx, []byte(whole))
+}
+
+// replaceText puts text where the first text part stands and drops the others.
+func replaceText(c event.Content, text string) event.Content {
+	out := make(event.Content, 0, len(c))
+	placed := false
+	for _, p := range c {
+		if _, ok := p.(event.Text); !ok {
+			out = append(out, p)
+			continue
+		}
+		if !placed {
+			out, placed = append(out, event.Text{Text: text}), true
+		}
+	}
+	return out
+}
