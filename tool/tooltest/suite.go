@@ -101,7 +101,7 @@ func (d Driver) describes(t *testing.T) {
 	if a.Description == "" {
 		t.Error("a model can't choose a tool without a description")
 	}
-	if interrupt.BehaviourOf(tl) != interrupt.BehaviourOf(tl) {
+	if first := interrupt.BehaviourOf(tl); interrupt.BehaviourOf(tl) != first {
 		t.Error("the behaviour changes")
 	}
 }
