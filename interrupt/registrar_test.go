@@ -38,7 +38,7 @@ func TestARegistrarLivesAsLongAsItsCall(t *testing.T) {
 	if _, err := over.Register(func() { ended++ }); !errors.Is(err, interrupt.ErrClosed) {
 		t.Errorf("Register after Close = %v, want ErrClosed", err)
 	}
-	over.Unregister(1)
+	over.Unregister(12345)
 
 	r := registrar(t, c)
 	register(t, r, func() { running++ })
