@@ -3,6 +3,7 @@ package proc
 import (
 	"context"
 	"io"
+	"os"
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
@@ -45,6 +46,13 @@ type Spec struct {
 	Ask     Signal           // first rung; 0 means SIGTERM
 	Ladder  interrupt.Ladder // used at time-out and when the runtime dies
 	Live    io.Writer        // gets output as it comes; a slow or failing writer loses output, never delays
+
+	// Files, where not nil, are the command's descriptors 0, 1 and 2 instead of
+	// [Spec.Stdin] and the spool: for terminals and for servers that speak over
+	// pipes. Start duplicates them; the caller closes its own.
+	Files [3]*os.File
+	// TTY makes Files[0] the controlling terminal of the command's session.
+	TTY bool
 }
 
 // Signal is a signal number of this system.

@@ -1,0 +1,110 @@
+//go:build unix
+
+package proc
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// pump carries what comes through a pipe to sink, on a goroutine of its own
+// (run), whoever holds the other end. Only one other goroutine may call flush
+// and cut.
+type pump struct {
+	r    *os.File
+	sink func([]byte)
+	reqs chan pumpRequest
+	done chan struct{} // closed when run has returned and will not call sink again
+}
+
+type pumpRequest struct {
+	last bool
+	done chan struct{}
+}
+
+const pumpBuffer = 64 << 10
+
+func newPump(r *os.File, sink func([]byte)) *pump {
+	return &pump{r: r, sink: sink, reqs: make(chan pumpRequest, 1), done: make(chan struct{})}
+}
+
+func (p *pump) run() {
+	defer close(p.done)
+	defer p.r.Close()
+	buf := make([]byte, pumpBuffer)
+	for {
+		n, err := p.r.Read(buf)
+		if n > 0 {
+			p.sink(buf[:n])
+		}
+		select {
+		case req := <-p.reqs:
+			p.drain(buf)
+			close(req.done)
+			if req.last {
+				return
+			}
+		default:
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = p.r.SetReadDeadline(time.Time{})
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// drain reads what is in the pipe now and no more: a writer that never stops
+// cannot hold it.
+func (p *pump) drain(buf []byte) {
+	if p.r.SetReadDeadline(time.Time{}) != nil {
+		return
+	}
+	left := 0
+	if raw, err := p.r.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { left, _ = unix.IoctlGetInt(int(fd), inputQueued) })
+	}
+	for left > 0 {
+		n, err := p.r.Read(buf[:min(left, len(buf))])
+		if n > 0 {
+			p.sink(buf[:n])
+		}
+		if err != nil {
+			return
+		}
+		left -= n
+	}
+}
+
+// flush returns once what was in the pipe at the call has reached sink.
+func (p *pump) flush(bound time.Duration) { p.request(false, bound) }
+
+// cut is flush, and the end: a holder of the pipe's other end is left alone
+// with it.
+func (p *pump) cut(bound time.Duration) { p.request(true, bound) }
+
+func (p *pump) request(last bool, bound time.Duration) {
+	req := pumpRequest{last: last, done: make(chan struct{})}
+	limit := time.NewTimer(bound)
+	defer limit.Stop()
+	select {
+	case p.reqs <- req:
+	case <-p.done:
+		return
+	case <-limit.C:
+		return
+	}
+	_ = p.r.SetReadDeadline(time.Unix(1, 0)) // wakes a reader that waits
+	select {
+	case <-req.done:
+	case <-p.done:
+	case <-limit.C:
+		if last {
+			p.r.Close()
+		}
+	}
+}

@@ -1,0 +1,323 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
+)
+
+// tree is the runtime's side of one guardian: first of one that waits for an
+// order, then of its command. Its goroutine (serve) reads what the guardian
+// says; change is the one function that writes its state.
+type tree struct {
+	host *guardianHost
+	proc *os.Process // nil for an adopted guardian, which is not our child
+	ctl  *net.UnixConn
+	live *os.File // nil for an adopted guardian
+
+	ready  chan struct{} // closed: the guardian waits, or is dead
+	begun  chan struct{} // closed: the command runs, or failed to start
+	exited chan struct{}
+	gone   chan struct{}
+	over   chan struct{} // closed: serve has returned
+	kept   chan string   // answers to keep
+
+	mu sync.Mutex
+	st treeState
+}
+
+type treeState struct {
+	ready, dead, begun, exited, gone bool
+
+	failed  string // why nothing was started
+	started event.ProcessStarted
+	exit    Exit
+	forced  bool
+	asked   bool
+	leaving bool // the host is closing and leaves the tree to its guardian
+
+	spool string   // base path; empty when temporary
+	file  *os.File // a temporary spool
+}
+
+// change applies f to the state and opens the doors that it unlocked.
+func (t *tree) change(f func(*treeState)) treeState {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was := t.st
+	f(&t.st)
+	for _, d := range []struct {
+		was, is bool
+		door    chan struct{}
+	}{
+		{was.ready, t.st.ready, t.ready},
+		{was.begun, t.st.begun, t.begun},
+		{was.exited, t.st.exited, t.exited},
+		{was.gone, t.st.gone, t.gone},
+	} {
+		if !d.was && d.is {
+			close(d.door)
+		}
+	}
+	return t.st
+}
+
+func (t *tree) state() treeState { return t.change(func(*treeState) {}) }
+
+func newTree(h *guardianHost, ctl *net.UnixConn) *tree {
+	return &tree{
+		host: h, ctl: ctl,
+		ready: make(chan struct{}), begun: make(chan struct{}), exited: make(chan struct{}),
+		gone: make(chan struct{}), over: make(chan struct{}), kept: make(chan string, 1),
+	}
+}
+
+// serve reads what the guardian says until its end, and sees to it that
+// nothing of the tree is left if that came too early.
+func (t *tree) serve() {
+	defer close(t.over)
+	for {
+		f, err := receive(t.ctl)
+		if err != nil {
+			break
+		}
+		t.hear(f)
+	}
+	t.ctl.Close()
+	st := t.change(func(s *treeState) { s.ready, s.dead = true, true })
+	if st.leaving && t.keeps() {
+		t.release()
+		return
+	}
+	if t.proc != nil {
+		_, _ = t.proc.Wait() // its connection ends with it
+	}
+	if st.started.PID != 0 && !st.gone {
+		t.lost()
+	}
+	t.change(func(s *treeState) { s.begun = true })
+}
+
+func (t *tree) keeps() bool { return t.state().started.Keep }
+
+func (t *tree) release() {
+	if t.proc != nil {
+		_ = t.proc.Release()
+	}
+}
+
+func (t *tree) hear(f frame) {
+	switch f.kind {
+	case kindReady:
+		t.change(func(s *treeState) { s.ready = true })
+	case kindFailed:
+		why, _ := decode[string](f)
+		t.change(func(s *treeState) { s.failed, s.begun = why, true })
+	case kindStarted:
+		st, err := decode[event.ProcessStarted](f)
+		t.change(func(s *treeState) {
+			if err != nil {
+				s.failed = err.Error()
+			}
+			st.Spool = s.spool
+			s.started, s.begun = st, true
+		})
+	case kindExited, kindGone:
+		r, err := decode[ExitRecord](f)
+		if err != nil {
+			r.Lost = err.Error()
+		}
+		if f.kind == kindGone {
+			t.endLive()
+		}
+		t.change(func(s *treeState) {
+			if !s.exited {
+				s.exit, s.exited = r.Exit, true
+			}
+			s.gone = s.gone || f.kind == kindGone
+		})
+	case kindKept:
+		why, _ := decode[string](f)
+		select {
+		case t.kept <- why:
+		default:
+		}
+	}
+}
+
+// lost ends what a guardian left behind that died before its tree.
+func (t *tree) lost() {
+	st := t.state()
+	t.host.opts.Log.Warn("guardian died before its tree", "pid", st.started.Guardian.PID, "owner", st.started.ID)
+	exit := Exit{Lost: "its guardian was killed; the rest of the tree was ended"}
+	if r, err := ReadExit(st.spool); st.spool != "" && err == nil && r.PID == st.started.PID && r.Start == st.started.Start {
+		exit = r.Exit // it had got that far
+	}
+	endRemains(st.started, interrupt.Ladder{Bound: time.Second}, t.host.closing)
+	t.endLive()
+	t.change(func(s *treeState) {
+		if !s.exited {
+			s.exit, s.exited = exit, true
+		}
+	})
+	for len(remains(st.started)) > 0 {
+		if !endRemains(st.started, interrupt.Ladder{Bound: time.Second}, t.host.closing).Gone && closed(t.host.closing) {
+			return // recovery will meet them
+		}
+	}
+	if st.started.Cgroup != "" {
+		_ = removeCgroup(st.started.Cgroup)
+	}
+	t.change(func(s *treeState) { s.gone = true })
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// feed copies the live stream to w until its end or the tree's. It runs on a
+// goroutine of its own, because w may be slow.
+func (t *tree) feed(w io.Writer) {
+	buf := make([]byte, 32<<10)
+	for w != nil {
+		n, err := t.live.Read(buf)
+		if n > 0 && !closed(t.gone) {
+			if _, werr := w.Write(buf[:n]); werr != nil {
+				w = nil
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	t.live.Close()
+}
+
+// endLive lets a feed that is not behind deliver what there is.
+func (t *tree) endLive() {
+	if t.live != nil {
+		_ = t.live.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	}
+}
+
+func (t *tree) Started() event.ProcessStarted { return t.state().started }
+func (t *tree) Exited() <-chan struct{}       { return t.exited }
+func (t *tree) Gone() <-chan struct{}         { return t.gone }
+
+func (t *tree) Exit() (Exit, bool) {
+	st := t.state()
+	return st.exit, st.exited
+}
+
+func (t *tree) PIDs() []int {
+	st := t.state()
+	if st.gone {
+		return nil
+	}
+	return pidsOf(st.started, remains(st.started))
+}
+
+// pidsOf lists pids, the leader's first.
+func pidsOf(rec event.ProcessStarted, list []process) []int {
+	var pids []int
+	for _, p := range list {
+		if p.pid == rec.PID && p.start == rec.Start {
+			pids = slices.Insert(pids, 0, p.pid)
+		} else {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids
+}
+
+func (t *tree) Output(limit int) Output {
+	st := t.state()
+	var out Output
+	var err error
+	if st.file != nil {
+		out, err = readOutput(st.file, limit)
+	} else {
+		out, err = ReadOutput(st.spool, limit)
+	}
+	if err != nil {
+		t.host.opts.Log.Warn("captured output cannot be read", "owner", st.started.ID, "error", err)
+	}
+	return out
+}
+
+func (t *tree) Stop(l interrupt.Ladder) Stopped {
+	c := l.Climb(interrupt.Rungs{
+		Ask: func() {
+			if l.Grace > 0 && !t.change(func(s *treeState) { s.asked = true }).dead {
+				t.wake()
+				_ = send(t.ctl, kindAsk, nil) // a dead guardian's tree is being ended by serve
+			}
+		},
+		Force: func() {
+			if !t.change(func(s *treeState) { s.forced = true }).dead {
+				t.wake()
+				_ = send(t.ctl, kindForce, nil)
+			}
+		},
+		Gone: t.gone,
+	}, nil)
+	st := t.state()
+	c.Forced = st.forced
+	s := Stopped{Climbed: c}
+	if !c.Gone {
+		s.Survivors = t.PIDs()
+	}
+	return s
+}
+
+// wake undoes a SIGSTOP that somebody sent to the guardian.
+func (t *tree) wake() {
+	if g := t.state().started.Guardian; g != nil {
+		if p, ok := find(*g); ok && p.state == 'T' {
+			signalExactly(p, unix.SIGCONT)
+		}
+	}
+}
+
+func (t *tree) Keep(keep bool) error {
+	st := t.state()
+	if st.gone || st.dead {
+		return errors.New("keep: the tree is gone")
+	}
+	select {
+	case <-t.kept: // an answer that nobody waited for
+	default:
+	}
+	if err := send(t.ctl, kindKeep, keep); err != nil {
+		return fmt.Errorf("keep: the guardian does not answer: %w", err)
+	}
+	limit := time.NewTimer(2 * time.Second)
+	defer limit.Stop()
+	select {
+	case why := <-t.kept:
+		if why != "" {
+			return fmt.Errorf("keep: %s", why)
+		}
+		t.change(func(s *treeState) { s.started.Keep = keep })
+		return nil
+	case <-t.gone:
+		return errors.New("keep: the tree is gone")
+	case <-limit.C:
+		return errors.New("keep: the guardian does not answer")
+	}
+}
