@@ -1,0 +1,281 @@
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ripcord-go/ripcord/event"
+)
+
+// Names of providers (IFC-09).
+const (
+	OpenAIChat      = "openai-chat"
+	OpenAIResponses = "openai-responses"
+	Anthropic       = "anthropic"
+	Scripted        = "scripted"
+)
+
+// OpenAIURL is where openai-chat asks when only a key is known, OpenAIDefault
+// the model it then asks for when none is named.
+const (
+	OpenAIURL     = "https://api.openai.com/v1"
+	OpenAIDefault = "gpt-5.5"
+)
+
+// Flags are the settings that the command line and the configuration files
+// give; each goes before the environment's. Empty is not set. The caller has
+// already put flag before file (a file stands behind the environment: leave it
+// out here and give it through Env as the fallback).
+type Flags struct {
+	Provider string
+	BaseURL  string
+	Key      string
+	Model    string
+}
+
+// Choice is whom to ask. BaseURL is empty for the scripted model, which its
+// user starts. KeyVar names the setting the key came from.
+type Choice struct {
+	Provider string
+	BaseURL  string
+	Key      string
+	KeyVar   string
+	Model    string
+	Why      string // for people, always printed
+}
+
+// Peers looks at servers; [Loopback] is the real one. Both functions may be
+// nil, which means that nothing answers.
+type Peers struct {
+	// Alive says whether a model server answers at a base URL on loopback.
+	Alive func(baseURL string) bool
+	// First names the first model that a base URL lists, empty if it lists none.
+	First func(baseURL, key string) string
+}
+
+// Local is a model server that people run on their own machine.
+type Local struct{ Name, BaseURL string }
+
+// Locals lists the servers that the chat looks for, in this order.
+func Locals() []Local {
+	return []Local{
+		{"Ollama", "http://127.0.0.1:11434/v1"},
+		{"LM Studio", "http://127.0.0.1:1234/v1"},
+		{"llama.cpp", "http://127.0.0.1:8080/v1"},
+		{"vLLM", "http://127.0.0.1:8000/v1"},
+	}
+}
+
+// Choose decides whom to ask (MOD-05): what was set, in the order of IFC-09;
+// then a usual key; then, in the chat only, a local server that answers, and
+// last the scripted model. It does nothing but call the functions it is given:
+// without chat it never calls peers.Alive. The error is an [*Error] of code
+// config (or auth for a key that is missing) and names what to set.
+func Choose(env func(string) string, flags Flags, chat bool, peers Peers) (Choice, error) {
+	pick := func(flag, name string) (value, from string) {
+		if flag != "" {
+			return flag, "the command line"
+		}
+		return strings.TrimSpace(env(name)), name
+	}
+	provider, providerFrom := pick(flags.Provider, "RIPCORD_PROVIDER")
+	base, baseFrom := pick(flags.BaseURL, "RIPCORD_BASE_URL")
+	key, keyFrom := pick(flags.Key, "RIPCORD_API_KEY")
+	name, _ := pick(flags.Model, "RIPCORD_MODEL")
+	base = strings.TrimRight(base, "/")
+	if key == "" {
+		keyFrom = ""
+	}
+	switch provider {
+	case Scripted:
+		return scriptedChoice("chosen by " + providerFrom), nil
+	case OpenAIResponses, Anthropic:
+		return Choice{}, refuse("this version speaks openai-chat; the "+provider+" wire is not in it yet",
+			"set RIPCORD_PROVIDER=openai-chat with RIPCORD_BASE_URL, or RIPCORD_PROVIDER=scripted")
+	case OpenAIChat, "":
+	default:
+		return Choice{}, refuse(fmt.Sprintf("%q (from %s) is no provider", provider, providerFrom),
+			"RIPCORD_PROVIDER is one of openai-chat, openai-responses, anthropic, scripted")
+	}
+	c := Choice{Provider: OpenAIChat, BaseURL: base, Key: key, KeyVar: keyFrom, Model: name}
+	usual := strings.TrimSpace(env("OPENAI_API_KEY"))
+	if base != "" {
+		if err := checkURL(base, baseFrom); err != nil {
+			return Choice{}, err
+		}
+		c.Why = "the address is set by " + baseFrom
+		if c.Key == "" && usual != "" && isOpenAI(base) {
+			c.Key, c.KeyVar = usual, "OPENAI_API_KEY"
+		}
+		return named(c, peers)
+	}
+	switch {
+	case key != "":
+		c.Why = "the key is set by " + keyFrom
+	case usual != "":
+		c.Key, c.KeyVar, c.Why = usual, "OPENAI_API_KEY", "a key was found in OPENAI_API_KEY"
+	case provider != "":
+		return Choice{}, refuse("the provider openai-chat is set by "+providerFrom+", but neither an address nor a key",
+			"set RIPCORD_BASE_URL (with /v1) for a server of your own, or RIPCORD_API_KEY for OpenAI")
+	default:
+		return fallback(env, chat, peers, c)
+	}
+	c.BaseURL = OpenAIURL
+	if c.Model == "" {
+		c.Model = OpenAIDefault
+	}
+	return c, nil
+}
+
+// isOpenAI keeps a usual key from being sent to a stranger.
+func isOpenAI(base string) bool {
+	u, err := url.Parse(base)
+	return err == nil && u.Scheme == "https" && u.Hostname() == "api.openai.com"
+}
+
+func checkURL(base, from string) error {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return refuse("the address from "+from+" is not one that can be asked", "write it as http://host:port/v1 or https://host/v1")
+	}
+	return nil
+}
+
+// named fills in the model of a server that may know better than we do.
+func named(c Choice, peers Peers) (Choice, error) {
+	switch {
+	case c.Model != "":
+	case isOpenAI(c.BaseURL):
+		c.Model = OpenAIDefault
+	default:
+		if peers.First != nil {
+			c.Model = peers.First(c.BaseURL, c.Key)
+		}
+		if c.Model == "" {
+			return Choice{}, refuse("no model is named, and "+redact(c.BaseURL)+" lists none",
+				"set RIPCORD_MODEL to one that the server has, and check that it runs")
+		}
+		c.Why += "; its first model"
+	}
+	return c, nil
+}
+
+// fallback is for when nothing that can be used was set.
+func fallback(env func(string) string, chat bool, peers Peers, c Choice) (Choice, error) {
+	anthropic := env("ANTHROPIC_API_KEY") != ""
+	if !chat {
+		if anthropic {
+			return Choice{}, refuse("only ANTHROPIC_API_KEY is set, and this version does not speak the anthropic wire yet",
+				"set RIPCORD_BASE_URL or OPENAI_API_KEY for an OpenAI-compatible provider, or RIPCORD_PROVIDER=scripted to try without one")
+		}
+		return Choice{}, refuse("no model provider is set",
+			"set RIPCORD_BASE_URL (with /v1) or OPENAI_API_KEY, or RIPCORD_PROVIDER=scripted to try without one")
+	}
+	for _, l := range Locals() {
+		if peers.Alive == nil || !peers.Alive(l.BaseURL) {
+			continue
+		}
+		local := c
+		local.BaseURL, local.Why = l.BaseURL, l.Name+" answers on this machine"
+		if local, err := named(local, peers); err == nil {
+			return local, nil
+		}
+	}
+	why := "no provider is set and no local server answers; set RIPCORD_BASE_URL or OPENAI_API_KEY for a real model"
+	if anthropic {
+		why = "ANTHROPIC_API_KEY is set, but this version does not speak the anthropic wire yet, and no local server answers"
+	}
+	return scriptedChoice(why), nil
+}
+
+func scriptedChoice(why string) Choice {
+	return Choice{Provider: Scripted, Model: Scripted, Why: why}
+}
+
+func refuse(sentence, hint string) error {
+	return &Error{Failure: event.Failure{Code: event.FailConfig, Message: sentence, Hint: hint}}
+}
+
+// redact gives an address without what may be secret in it.
+func redact(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return "the server"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// Loopback returns the real [Peers]: each question is one GET of /models, at
+// most limit long (300 ms where limit is 0). Alive asks loopback addresses
+// only and follows no redirect.
+func Loopback(ctx context.Context, limit time.Duration) Peers {
+	if limit <= 0 {
+		limit = 300 * time.Millisecond
+	}
+	return Peers{
+		Alive: func(base string) bool {
+			u, err := url.Parse(base)
+			if err != nil {
+				return false
+			}
+			if ip := net.ParseIP(u.Hostname()); ip == nil || !ip.IsLoopback() {
+				return false
+			}
+			_, ok := listModels(ctx, base, "", limit)
+			return ok
+		},
+		First: func(base, key string) string {
+			names, _ := listModels(ctx, base, key, 10*limit)
+			if len(names) == 0 {
+				return ""
+			}
+			return names[0]
+		},
+	}
+}
+
+// listModels returns the models a server lists; ok says that it is a model
+// server at all.
+func listModels(ctx context.Context, base, key string, limit time.Duration) (names []string, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/models", nil)
+	if err != nil {
+		return nil, false
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}
+	client := http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, false
+	}
+	defer res.Body.Close()
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, 4<<20))
+	if err != nil || res.StatusCode != http.StatusOK || json.Unmarshal(body, &list) != nil || list.Data == nil {
+		return nil, false
+	}
+	for _, m := range list.Data {
+		if m.ID != "" {
+			names = append(names, m.ID)
+		}
+	}
+	return names, true
+}

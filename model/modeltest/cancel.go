@@ -1,0 +1,134 @@
+package modeltest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/model"
+	"github.com/ripcord-go/ripcord/model/scripted"
+)
+
+// seenWithin is MOD-03's bound: so soon the server sees the connection go.
+const seenWithin = 100 * time.Millisecond
+
+var errStop = errors.New("stopped by the test")
+
+// cancel proves MOD-03, INT-45, the driver's part of B039 and B054.
+func (d Driver) cancel(t *testing.T) {
+	for name, script := range map[string]string{
+		"before the headers": "answer\n hold 1h\n",
+		"before the words":   "answer\n headers\n hang\n",
+		"between words":      "T'abc' HANG",
+		"in words":           "(T'word ' W(1ms)) x 100000",
+		"in reasoning":       "(R'word ' W(1ms)) x 100000",
+		"in arguments":       "C(1,write) (A'word ' W(1ms)) x 100000",
+		"in keep-alives":     "(P W(1ms)) x 100000",
+		"in half an event":   "answer\n raw \"data: {\\\"choices\\\"\"\n hang\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			for i := range 3 {
+				srv := Serve(t, script)
+				d.cancelOnce(t, d.open(t, srv.URL()), srv, time.Duration(i*7)*time.Millisecond)
+			}
+		})
+	}
+}
+
+func (d Driver) cancelOnce(t *testing.T, m model.Model, srv *scripted.Server, after time.Duration) {
+	t.Helper()
+	ctx, stop := context.WithCancelCause(t.Context())
+	defer stop(nil)
+	var at atomic.Int64
+	timer := time.AfterFunc(20*time.Millisecond+after, func() {
+		at.Store(time.Now().UnixNano())
+		stop(errStop)
+	})
+	defer timer.Stop()
+	late := 0
+	var last error
+	for delta, err := range m.Stream(ctx, Say("go")) {
+		if last = err; err == nil && ctx.Err() != nil {
+			late++
+			_ = delta
+		}
+	}
+	if last != errStop { //nolint:errorlint // the cause is handed on bare
+		t.Errorf("got %v, want the context's cause, bare", last)
+	}
+	if late > 1 { // one may be on its way while the context ends
+		t.Errorf("%d deltas came after the end of the context", late)
+	}
+	if back := time.Since(time.Unix(0, at.Load())); back > time.Second {
+		t.Errorf("Stream returned %v after the context's end", back)
+	}
+	checkGone(t, srv, time.Unix(0, at.Load()))
+}
+
+func (d Driver) endedBefore(t *testing.T) {
+	srv := Serve(t, "T'hi' F(stop)")
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(errStop)
+	a := Ask(ctx, d.open(t, srv.URL()), Say("go"))
+	if a.Err != errStop || len(a.Deltas) > 0 || len(srv.Requests()) > 0 { //nolint:errorlint // bare
+		t.Errorf("got %+v after %d requests", a, len(srv.Requests()))
+	}
+}
+
+func (d Driver) breakOff(t *testing.T) {
+	srv := Serve(t, "(T'word ' W(1ms)) x 100000")
+	for delta := range d.open(t, srv.URL()).Stream(t.Context(), Say("go")) {
+		if _, ok := delta.(event.TextDelta); ok {
+			break
+		}
+	}
+	checkGone(t, srv, time.Now())
+}
+
+// countingContext counts what watches it: context packages watch a foreign
+// context by waiting on Done, one goroutine or registration a child.
+type countingContext struct {
+	context.Context
+	n atomic.Int64
+}
+
+// AfterFunc is what the context package uses to register a child.
+func (c *countingContext) AfterFunc(f func()) func() bool {
+	c.n.Add(1)
+	stop := context.AfterFunc(c.Context, f)
+	var once atomic.Bool
+	return func() bool {
+		if once.CompareAndSwap(false, true) {
+			c.n.Add(-1)
+		}
+		return stop()
+	}
+}
+
+func (c *countingContext) live() int64 { return c.n.Load() }
+
+// checkGone says that the server saw its last client leave, soon after at.
+func checkGone(t *testing.T, srv *scripted.Server, at time.Time) {
+	t.Helper()
+	list := srv.Requests()
+	if len(list) == 0 {
+		t.Error("no request came")
+		return
+	}
+	last := list[len(list)-1]
+	select {
+	case <-last.Done():
+	case <-time.After(5 * time.Second):
+		t.Error("the connection stayed open")
+		return
+	}
+	seen, ok := last.Gone()
+	if !ok {
+		t.Error("the server did not see the client leave")
+	} else if late := seen.Sub(at); late > seenWithin {
+		t.Errorf("the server saw the client leave after %v, want %v at most", late, seenWithin)
+	}
+}

@@ -1,0 +1,31 @@
+package openai_test
+
+import (
+	"testing"
+
+	"github.com/ripcord-go/ripcord/model"
+	"github.com/ripcord-go/ripcord/model/modeltest"
+	"github.com/ripcord-go/ripcord/model/openai"
+)
+
+// open returns a driver that closes with the test.
+func open(t testing.TB, cfg openai.Config) *openai.Model {
+	t.Helper()
+	if cfg.Model == "" {
+		cfg.Model = "m"
+	}
+	m, err := openai.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	return m
+}
+
+// proves MOD-01, MOD-02, MOD-03, INT-45, INT-47 and the driver's part of B021,
+// B039, B054, B056, B059, B062, B065
+func TestTheDriverKeepsTheContract(t *testing.T) {
+	modeltest.Run(t, modeltest.Driver{New: func(t testing.TB, url string) model.Model {
+		return open(t, openai.Config{BaseURL: url})
+	}})
+}
