@@ -126,20 +126,29 @@ func exempt(fn *ast.FuncDecl) bool {
 }
 
 // ids says how many numbers each prefix of the requirements has. A name that
-// is not in it is no requirement; B stands for the given cases.
+// is not in it is no requirement.
 var ids = map[string]int{
-	"ACP": 1, "API": 2, "B": 169, "BEN": 12, "CLI": 3, "CLU": 10, "GRD": 10, "HOK": 4, "IFC": 13, "INT": 76,
+	"ACP": 1, "API": 2, "BEN": 12, "CLI": 3, "CLU": 10, "GRD": 10, "HOK": 4, "IFC": 13, "INT": 76,
 	"LIB": 1, "LOG": 16, "MOD": 5, "OBS": 1, "PRC": 8, "PRF": 10, "REC": 9, "RTN": 7, "RTY": 10, "TOL": 27,
 	"TRN": 20, "TUI": 3, "WEB": 3,
 }
 
+// cases lists the given cases, B001 and on.
+var cases = []int{
+	1, 2, 3, 5, 8, 9, 10, 13, 14, 15, 19, 21, 22, 23, 24, 27, 28, 31, 33, 34, 36, 37, 39, 40,
+	43, 44, 47, 48, 49, 50, 54, 56, 57, 59, 61, 62, 65, 66, 68, 69, 70, 73, 75, 76, 77, 79, 80,
+	82, 84, 85, 87, 90, 91, 92, 94, 95, 98, 100, 101, 103, 104, 106, 107, 111, 112, 114, 115,
+	117, 118, 119, 122, 124, 126, 127, 128, 130, 133, 134, 136, 138, 140, 141, 143, 145, 146,
+	148, 149, 150, 153, 155, 157, 158, 159, 161, 163, 164, 166, 168, 169,
+}
+
 func isID(s string) bool {
-	prefix, number, ok := strings.Cut(s, "-")
-	if !ok {
-		prefix, number = s[:1], s[1:]
+	if prefix, number, ok := strings.Cut(s, "-"); ok {
+		n, err := strconv.Atoi(number)
+		return err == nil && n > 0 && n <= ids[prefix]
 	}
-	n, err := strconv.Atoi(number)
-	return err == nil && n > 0 && n <= ids[prefix]
+	n, err := strconv.Atoi(strings.TrimPrefix(s, "B"))
+	return err == nil && slices.Contains(cases, n)
 }
 
 var idPattern = regexp.MustCompile(`\b([A-Z]{3}-\d+|B\d{3})\b`)
@@ -175,21 +184,7 @@ func TestGuaranteesPageIsTrue(t *testing.T) {
 	if len(lines) < 10 {
 		t.Errorf("docs/guarantees.md has %d lines: nothing was checked", len(lines))
 	}
-	cites := map[string]string{} // package.Test → the comments of its file
-	for _, f := range tree(t).files {
-		if !f.test {
-			continue
-		}
-		var said strings.Builder
-		for _, c := range f.ast.Comments {
-			said.WriteString(c.Text())
-		}
-		for _, d := range f.ast.Decls {
-			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && regexp.MustCompile(`^(Test|Fuzz|Example)`).MatchString(fn.Name.Name) {
-				cites[f.dir+"."+fn.Name.Name] = said.String()
-			}
-		}
-	}
+	cites := testFiles(t)
 	for _, cells := range lines {
 		named, test, bug := cells[0], strings.Trim(cells[2], "`"), strings.Trim(cells[3], "`")
 		said, ok := cites[test]
@@ -216,6 +211,59 @@ func TestGuaranteesPageIsTrue(t *testing.T) {
 			t.Errorf("guarantee %s: seeded bug %s does not name %s", named, bug, name)
 		}
 	}
+}
+
+// testFiles maps each test, as package.Test, to the comments of its file.
+func testFiles(t *testing.T) map[string]string {
+	t.Helper()
+	isTest := regexp.MustCompile(`^(Test|Fuzz|Example)`)
+	cites := map[string]string{}
+	for _, f := range tree(t).files {
+		if !f.test {
+			continue
+		}
+		var said strings.Builder
+		for _, c := range f.ast.Comments {
+			said.WriteString(c.Text())
+		}
+		for _, d := range f.ast.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && isTest.MatchString(fn.Name.Name) {
+				cites[f.dir+"."+fn.Name.Name] = said.String()
+			}
+		}
+	}
+	return cites
+}
+
+// TestPitfallsArePlaced holds the table of docs/limits.md to its own words: all
+// 72 in order, each with a state that exists, each proof a test that exists.
+//
+// proves PRF-10
+func TestPitfallsArePlaced(t *testing.T) {
+	tests, open := testFiles(t), 0
+	rows := tableRows(t, "docs/limits.md", 4)
+	for i, cells := range rows {
+		if cells[0] != strconv.Itoa(i+1) {
+			t.Errorf("row %d is numbered %s", i+1, cells[0])
+		}
+		switch cells[2] {
+		case "proved":
+			for test := range strings.FieldsSeq(strings.ReplaceAll(cells[3], "`", " ")) {
+				if _, ok := tests[test]; !ok {
+					t.Errorf("pitfall %s: no test %s", cells[0], test)
+				}
+			}
+		case "open":
+			open++
+		case "limit", "not used", "later":
+		default:
+			t.Errorf("pitfall %s: no state is called %q", cells[0], cells[2])
+		}
+	}
+	if len(rows) != 72 {
+		t.Errorf("%d pitfalls, want 72", len(rows))
+	}
+	t.Logf("%d pitfalls are open", open)
 }
 
 // tableRows returns the body rows of the Markdown tables of a page, each with
@@ -263,6 +311,23 @@ func TestReadmeAndCIRunTheSameTests(t *testing.T) {
 			t.Error(err)
 		} else if !strings.Contains(string(b), want) {
 			t.Errorf("%s does not hold %q", file, want)
+		}
+	}
+}
+
+// TestThreadsPageNamesEveryPackageThatStartsAGoroutine keeps docs/threads.md
+// complete; that each line is true is for the reader of the code to see.
+//
+// proves TRN-04
+func TestThreadsPageNamesEveryPackageThatStartsAGoroutine(t *testing.T) {
+	named := map[string]bool{}
+	for _, cells := range tableRows(t, "docs/threads.md", 5) {
+		dir, _, _ := strings.Cut(strings.TrimPrefix(cells[0], "`"), "`")
+		named[dir] = true
+	}
+	for _, f := range tree(t).files {
+		if !f.test && startsGoroutine(f).IsValid() && !named[f.dir] {
+			t.Errorf("package %s starts a goroutine (%s), but docs/threads.md has no line for it", f.dir, f.path)
 		}
 	}
 }

@@ -150,8 +150,8 @@ func lintProcess(g *goTree, f *goFile) (out []string) {
 		return nil
 	}
 	calls(f.ast, func(pkg, name string, at token.Pos) {
-		bad := pkg == "os" && name == "Exit" || pkg == "log" ||
-			pkg == "fmt" && (name == "Print" || name == "Println" || name == "Printf")
+		bad := pkg == "os" && name == "Exit" || pkg == "fmt" && strings.HasPrefix(name, "Print") ||
+			pkg == "log" && (strings.HasPrefix(name, "Print") || strings.HasPrefix(name, "Fatal") || strings.HasPrefix(name, "Panic"))
 		if bad && !excuse("process "+f.path) {
 			out = append(out, fmt.Sprintf("%s: %s.%s outside a command: return an error, hand in a writer", g.at(f, at), pkg, name))
 		}
@@ -326,24 +326,26 @@ func declaredIn(fn *ast.FuncDecl) map[string]bool {
 	return own
 }
 
-// lintGoroutines wants the page of a package that starts goroutines to say so.
-func lintGoroutines(g *goTree, f *goFile) (out []string) {
-	if f.test {
-		return nil
-	}
-	starts := token.NoPos
+// startsGoroutine returns a place where f starts one, not valid if none.
+func startsGoroutine(f *goFile) (at token.Pos) {
 	ast.Inspect(f.ast, func(n ast.Node) bool {
 		if stmt, ok := n.(*ast.GoStmt); ok {
-			starts = stmt.Pos()
+			at = stmt.Pos()
 		}
 		return true
 	})
-	calls(f.ast, func(pkg, name string, at token.Pos) {
+	calls(f.ast, func(_, name string, pos token.Pos) {
 		if name == "AfterFunc" || name == "Go" {
-			starts = at
+			at = pos
 		}
 	})
-	if starts == token.NoPos {
+	return at
+}
+
+// lintGoroutines wants the page of a package that starts goroutines to say so.
+func lintGoroutines(g *goTree, f *goFile) (out []string) {
+	starts := startsGoroutine(f)
+	if f.test || !starts.IsValid() {
 		return nil
 	}
 	for _, other := range g.files {

@@ -11,7 +11,7 @@ import (
 // Each liar is work whose rungs do not tell the truth; the case that must see
 // it does. patience makes a liar of omission slow, so those hurry themselves.
 //
-// proves PRF-09
+// proves PRF-02, PRF-09
 func TestTheSuiteSeesEveryLiar(t *testing.T) {
 	shut := make(chan struct{})
 	close(shut)
