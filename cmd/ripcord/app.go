@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/api/remote"
+	"github.com/ripcord-go/ripcord/event"
+)
+
+// app is one run of the command: what it was given and where it writes.
+type app struct {
+	env    func(string) string
+	stdin  *os.File
+	stderr io.Writer
+	stops  *stops
+	out    *sink
+	wire   func(ctx context.Context, a *app, n need) (*engine, error)
+	flags  flags
+}
+
+// flags are those of more than one verb.
+type flags struct {
+	provider, baseURL, model, cwd string
+	plain, yes                    bool
+}
+
+// need is what a verb wants of a runtime.
+type need struct {
+	model bool // a model that answers
+	chat  bool // the chat's choice of one
+	yes   bool // every call runs
+	quiet bool // say nothing on stderr
+}
+
+// engine is a runtime with what belongs to it.
+type engine struct {
+	svc   api.Service
+	model string                          // which model and why, for people; empty without one
+	info  api.ModelInfo                   // the same as data
+	close func(ctx context.Context) error // closes books, then everything else
+}
+
+// exitError ends the command with a code after all was said.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
+
+// main runs the command line and returns the exit code.
+func (a *app) main(args []string) int {
+	root := newRoot(a)
+	root.SetArgs(args)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	err := root.ExecuteContext(ctx)
+	var code exitError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &code):
+		return int(code)
+	}
+	if c := a.stops.cause(); c != noCause {
+		return c.exit()
+	}
+	e := explain(err)
+	a.say("%s", e.Error())
+	return refusalCode(e.Code)
+}
+
+// say writes one sentence for people.
+func (a *app) say(format string, args ...any) {
+	fmt.Fprintf(a.stderr, "ripcord: %s\n", oneLine(fmt.Sprintf(format, args...)))
+}
+
+// print writes to stdout.
+func (a *app) print(format string, args ...any) {
+	a.out.write([]byte(fmt.Sprintf(format, args...)))
+}
+
+// plain makes a verb that runs no turn: the first signal ends its context, the
+// second the process.
+func (a *app) plain(f func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		ctx, cancel := context.WithCancel(cmd.Context())
+		ended := make(chan struct{})
+		watched := make(chan struct{})
+		go func() {
+			defer close(watched)
+			select {
+			case <-ended:
+				return
+			case <-a.stops.first:
+				cancel()
+			}
+			select {
+			case <-ended:
+			case <-a.stops.hurry:
+				os.Exit(a.stops.cause().exit())
+			}
+		}()
+		defer func() { close(ended); cancel(); <-watched }()
+		if err := f(ctx, args); err != nil {
+			return err
+		}
+		if c := a.stops.cause(); c != noCause {
+			return exitError(c.exit())
+		}
+		return nil
+	}
+}
+
+// reading makes a plain verb over a runtime without a model.
+func (a *app) reading(f func(ctx context.Context, svc api.Service, args []string) error) func(*cobra.Command, []string) error {
+	return a.plain(func(ctx context.Context, args []string) error {
+		e, err := a.wire(ctx, a, need{quiet: true})
+		if err != nil {
+			return err
+		}
+		err = f(ctx, e.svc, args)
+		return errors.Join(err, e.close(ctx))
+	})
+}
+
+// workspace is the folder a session works in: absolute, links resolved.
+func (a *app) workspace() (string, error) {
+	dir := a.flags.cwd
+	if dir == "" {
+		dir = "."
+	}
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err == nil {
+		var info os.FileInfo
+		if info, err = os.Stat(dir); err == nil && !info.IsDir() {
+			err = errors.New("it is not a folder")
+		}
+	}
+	if err != nil {
+		return "", usagef("name a folder that is there with --cwd", "the workspace cannot be used: %v", err)
+	}
+	return dir, nil
+}
+
+// resolve finds the session that a person means: its id or the only one that
+// begins so.
+func resolve(ctx context.Context, svc api.Service, name string) (api.SessionInfo, error) {
+	all, err := svc.Sessions(ctx)
+	if err != nil {
+		return api.SessionInfo{}, err
+	}
+	var found []api.SessionInfo
+	for _, s := range all {
+		if string(s.ID) == name {
+			return s, nil
+		}
+		if name != "" && (strings.HasPrefix(string(s.ID), name) || strings.HasPrefix(string(s.ID), "s_"+name)) {
+			found = append(found, s)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return api.SessionInfo{}, usagef("`ripcord sessions list` shows what there is", "there is no session %s", name)
+	}
+	return api.SessionInfo{}, usagef("write more of the id", "%d sessions begin with %s", len(found), name)
+}
+
+// control returns a client for the control socket of a session of this user.
+func (a *app) control(id event.SessionID) (*remote.Client, error) {
+	path, err := a.socketOf(id)
+	if err != nil {
+		return nil, err
+	}
+	return remote.Dial(path), nil
+}
+
+// socketOf is where a session has its control socket.
+func (a *app) socketOf(id event.SessionID) (string, error) {
+	root, err := dataRoot(a.env)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(root, "sessions", string(id))
+	if p := remote.SocketPath(dir, ""); filepath.Dir(p) == dir {
+		return p, nil
+	}
+	run, err := runtimeDir(a.env)
+	if err != nil {
+		return "", configf("", "there is no place for the control socket: %v", err)
+	}
+	return remote.SocketPath(dir, run), nil
+}

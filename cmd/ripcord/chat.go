@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/tui"
+)
+
+func resumeCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "resume ID", Short: "Open the chat on a session", Args: cobra.ExactArgs(1),
+		Long: `Open the chat on a session. A turn that a crash cut off is closed first; nothing
+is run again, and what goes on from there is up to you.`,
+		Example: "  ripcord resume s_01\n  ripcord sessions list   # the ids",
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.chat(cmd.Context(), args[0]) },
+	}
+	a.modelFlags(cmd)
+	a.chatFlags(cmd)
+	return cmd
+}
+
+func (a *app) chatFlags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.flags.plain, "plain", false, "lines only: no cursor movement, no colours")
+	cmd.Flags().BoolVar(&a.flags.yes, "yes", false, "run every tool call without asking (dangerous)")
+}
+
+// chat opens the terminal UI on a session, a new one if name is empty.
+func (a *app) chat(ctx context.Context, name string) error {
+	stdout, isFile := a.out.w.(*os.File)
+	if !isFile || !isTerminal(a.stdin) || !isTerminal(stdout) {
+		return usagef("use `ripcord run \"…\"`", "the chat needs a terminal on stdin and stdout")
+	}
+	cwd, err := a.workspace()
+	if err != nil {
+		return err
+	}
+	e, err := a.wire(ctx, a, need{model: true, chat: true, yes: a.flags.yes})
+	if err != nil {
+		return err
+	}
+	exit, err := a.converse(ctx, e, name, cwd, stdout)
+	a.closeBooks(e)
+	if err != nil {
+		return err
+	}
+	if exit != exitDone {
+		return exitError(exit)
+	}
+	return nil
+}
+
+func (a *app) converse(ctx context.Context, e *engine, name, cwd string, stdout *os.File) (int, error) {
+	req := api.OpenRequest{Cwd: cwd}
+	if name != "" {
+		s, err := resolve(ctx, e.svc, name)
+		if err != nil {
+			return 0, err
+		}
+		req.ID = s.ID
+	}
+	st, err := e.svc.Open(ctx, req)
+	if err != nil {
+		return 0, err
+	}
+	sigs := make(chan os.Signal, 8)
+	defer a.stops.forward(sigs)()
+	exit, err := tui.Run(ctx, tui.Options{
+		Service: e.svc, Session: st.ID, State: st, In: a.stdin, Out: stdout,
+		Plain: a.flags.plain, NoColor: a.env("NO_COLOR") != "", Notice: e.model, Signals: sigs,
+	})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		a.say("the chat ended: %v", err)
+		if exit.Code == exitDone {
+			exit.Code = exitFailed
+		}
+	}
+	return exit.Code, nil
+}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/event"
+)
+
+// bounds are how long an ending may take (IFC-05).
+type bounds struct {
+	ladder time.Duration // from the first stop until everything is forced
+	store  time.Duration // from then until the turn is left open
+}
+
+func usualBounds() bounds { return bounds{ladder: 5 * time.Second, store: 2 * time.Second} }
+
+// driver takes one turn from opening its session to its result, whatever comes
+// between. See doc.go for its states.
+type driver struct {
+	svc    api.Service
+	stops  *stops
+	bounds bounds
+	// open names the session; begin hands the input over.
+	open  func(ctx context.Context) (api.SessionState, error)
+	begin func(ctx context.Context, s api.SessionState) (api.Submitted, error)
+	// opened, if not nil, is told of the session before anything is handed
+	// over; it must not block.
+	opened    func(s api.SessionState)
+	keepInbox bool
+}
+
+// outcome is what came of a turn.
+type outcome struct {
+	session  event.SessionID // empty: none was opened
+	result   *api.Result     // nil: no turn came to an end
+	err      error           // why not
+	stop     cause           // our stop, if it was the one that counted
+	leftOpen bool            // the store did not answer: recovery will close the turn
+}
+
+// errStopped is why nothing was handed over.
+var errStopped = errors.New("stopped before anything was started")
+
+// begun is what driver.work has reached.
+type begun struct {
+	state *api.SessionState
+	sub   *api.Submitted
+	res   *api.Result
+	err   error
+	final bool
+}
+
+type driverState int
+
+const (
+	drRunning driverState = iota
+	drAsked
+	drForced
+	drLeftOpen
+	drEnded
+)
+
+// run drives the turn. It returns when the turn has ended or its time is up.
+func (d *driver) run(ctx context.Context) outcome {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	reached := make(chan begun, 3)
+	go d.work(ctx, reached)
+
+	w := &watchOver{d: d, ctx: ctx, first: d.stops.first, hurry: d.stops.hurry, answers: make(chan api.Interrupted, 4)}
+	for w.state != drEnded && w.state != drLeftOpen {
+		w.step(reached)
+	}
+	return w.outcome()
+}
+
+// work does the waiting parts in order, and starts nothing once a stop was
+// seen.
+func (d *driver) work(ctx context.Context, reached chan<- begun) {
+	opening, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	go func() { // ends with the opening: giveUp is called below
+		select {
+		case <-d.stops.first:
+			giveUp()
+		case <-opening.Done():
+		}
+	}()
+	if d.stopped() {
+		reached <- begun{err: errStopped, final: true}
+		return
+	}
+	st, err := d.open(opening)
+	giveUp()
+	if err != nil {
+		reached <- begun{err: err, final: true}
+		return
+	}
+	reached <- begun{state: &st}
+	if d.opened != nil {
+		d.opened(st)
+	}
+	if d.stopped() {
+		reached <- begun{err: errStopped, final: true}
+		return
+	}
+	sub, err := d.begin(ctx, st)
+	if err != nil {
+		reached <- begun{err: err, final: true}
+		return
+	}
+	reached <- begun{sub: &sub}
+	res, err := d.svc.Wait(ctx, st.ID, sub.Input)
+	if err != nil {
+		reached <- begun{err: err, final: true}
+		return
+	}
+	reached <- begun{res: &res, final: true}
+}
+
+func (d *driver) stopped() bool {
+	select {
+	case <-d.stops.first:
+		return true
+	default:
+		return false
+	}
+}
+
+// watchOver is a run's state; only step changes it.
+type watchOver struct {
+	d       *driver
+	ctx     context.Context
+	state   driverState
+	first   <-chan struct{}
+	hurry   <-chan struct{}
+	timer   <-chan time.Time
+	answers chan api.Interrupted
+	at      begun // what is known so far
+	pending int   // requests without an answer
+	counted bool  // our request was the first to arrive
+}
+
+func (w *watchOver) step(reached <-chan begun) {
+	select {
+	case b := <-reached:
+		w.take(b)
+	case a := <-w.answers:
+		w.pending--
+		w.counted = w.counted || a.State == "stopping"
+	case <-w.first:
+		w.first = nil
+		w.state = drAsked
+		w.timer = time.After(w.d.bounds.ladder)
+		w.ask(false)
+	case <-w.hurry:
+		w.hurry = nil
+		w.force()
+	case <-w.timer:
+		if w.state == drForced {
+			w.state = drLeftOpen
+			return
+		}
+		w.force()
+	}
+}
+
+func (w *watchOver) force() {
+	w.state = drForced
+	w.timer = time.After(w.d.bounds.store)
+	w.ask(true)
+}
+
+func (w *watchOver) take(b begun) {
+	switch {
+	case b.final:
+		w.at.res, w.at.err, w.at.final = b.res, b.err, true
+		w.state = drEnded
+	case b.state != nil:
+		w.at.state = b.state
+	case b.sub != nil:
+		w.at.sub = b.sub
+		if w.state != drRunning { // handed over in the same instant
+			w.ask(w.state == drForced)
+		}
+	}
+}
+
+// ask sends the interrupt, once there is something to address it to.
+func (w *watchOver) ask(force bool) {
+	if w.at.sub == nil {
+		return
+	}
+	req := w.d.stops.cause().request(api.InterruptRequest{
+		Session: w.at.state.ID, Input: w.at.sub.Input, Force: force, KeepInbox: w.d.keepInbox})
+	w.pending++
+	go func() {
+		a, err := w.d.svc.Interrupt(w.ctx, req)
+		if err != nil {
+			a = api.Interrupted{}
+		}
+		w.answers <- a
+	}()
+}
+
+func (w *watchOver) outcome() outcome {
+	o := outcome{result: w.at.res, err: w.at.err}
+	if w.at.state != nil {
+		o.session = w.at.state.ID
+		o.leftOpen = w.state == drLeftOpen
+	}
+	c := w.d.stops.cause()
+	if o.result == nil {
+		o.stop = c
+		return o
+	}
+	if c != noCause && !w.counted {
+		w.settle()
+	}
+	if w.counted || o.result.Who == c.request(api.InterruptRequest{}).Who {
+		o.stop = c
+	}
+	return o
+}
+
+// settle takes answers that are on their way: the turn has ended, so that they
+// are about to come.
+func (w *watchOver) settle() {
+	bound := time.After(200 * time.Millisecond)
+	for w.pending > 0 && !w.counted {
+		select {
+		case a := <-w.answers:
+			w.pending--
+			w.counted = a.State == "stopping"
+		case <-bound:
+			return
+		}
+	}
+}

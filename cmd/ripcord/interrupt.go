@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/user"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/api/remote"
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
+)
+
+func interruptCmd(a *app) *cobra.Command {
+	var input string
+	var turn int
+	var force, drop bool
+	cmd := &cobra.Command{
+		Use: "interrupt SESSION", Short: "Stop a session's turn from another terminal", Args: cobra.ExactArgs(1),
+		Long: `Stop a session's turn from another terminal. It prints {"state":"stopping"} or
+{"noop":"idle|turn_mismatch|already_stopping"} and exits 0 either way. Waiting
+input is held unless --drop-queue is given.`,
+		Example: `  ripcord interrupt s_01
+  ripcord interrupt s_01 --turn 3          only if that is the turn
+  ripcord interrupt s_01 --force           skip every grace`,
+		RunE: a.plain(func(ctx context.Context, args []string) error {
+			if turn < 0 {
+				return usagef("turns count from 1", "--turn %d is no turn", turn)
+			}
+			got, err := a.interrupt(ctx, args[0], api.InterruptRequest{
+				Input: event.InputID(input), Turn: turn, Force: force, KeepInbox: !drop,
+				Reason: string(interrupt.UserSIGINT), Who: who(),
+			})
+			if err != nil {
+				return err
+			}
+			a.out.write(line(got))
+			return nil
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&input, "input", "", "only the turn that processes this input")
+	f.IntVar(&turn, "turn", 0, "only this turn")
+	f.BoolVar(&force, "force", false, "skip every grace: kill now")
+	f.BoolVar(&drop, "drop-queue", false, "also drop waiting input")
+	return cmd
+}
+
+// interrupt asks whoever holds the session. A session that no process holds is
+// idle.
+func (a *app) interrupt(ctx context.Context, name string, req api.InterruptRequest) (api.Interrupted, error) {
+	s, err := a.find(ctx, name)
+	if err != nil {
+		return api.Interrupted{}, err
+	}
+	req.Session = s.ID
+	c, err := a.control(s.ID)
+	if err != nil {
+		return api.Interrupted{}, err
+	}
+	defer c.Close()
+	got, err := c.Interrupt(ctx, req)
+	if remote.Absent(err) {
+		if s.Owner != nil {
+			return got, &api.Error{Code: event.FailBusy, Message: "process " + itoa(s.Owner.PID) + " holds the session but answers on no control socket",
+				Hint: "stop that process with a signal", Owner: s.Owner, Err: err}
+		}
+		return api.Interrupted{Noop: "idle"}, nil
+	}
+	return got, err
+}
+
+// find resolves a session's name without keeping a runtime.
+func (a *app) find(ctx context.Context, name string) (s api.SessionInfo, err error) {
+	e, err := a.wire(ctx, a, need{quiet: true})
+	if err != nil {
+		return s, err
+	}
+	s, err = resolve(ctx, e.svc, name)
+	if cerr := e.close(ctx); err == nil {
+		err = cerr
+	}
+	return s, err
+}
+
+// who names the person at this terminal for the record.
+func who() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "uid " + itoa(os.Getuid())
+}

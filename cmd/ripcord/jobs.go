@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/api/remote"
+	"github.com/ripcord-go/ripcord/event"
+)
+
+func jobsCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "jobs", Short: "List, read and kill background processes of sessions",
+		Example: "  ripcord jobs list\n  ripcord jobs logs j_1\n  ripcord jobs kill j_1",
+	}
+	cmd.AddCommand(jobsList(a), &cobra.Command{
+		Use: "logs JOB", Short: "Print what a job wrote", Args: cobra.ExactArgs(1),
+		Example: "  ripcord jobs logs j_1",
+		RunE: a.reading(func(ctx context.Context, svc api.Service, args []string) error {
+			j, holder, done, err := a.findJob(ctx, svc, args[0])
+			if err != nil {
+				return err
+			}
+			defer done()
+			text, err := holder.JobLog(ctx, j.Session, j.ID)
+			if err != nil {
+				return err
+			}
+			a.out.write([]byte(text))
+			return nil
+		}),
+	}, &cobra.Command{
+		Use: "kill JOB", Short: "End a job's whole process tree", Args: cobra.ExactArgs(1),
+		Example: "  ripcord jobs kill j_1",
+		RunE: a.reading(func(ctx context.Context, svc api.Service, args []string) error {
+			j, holder, done, err := a.findJob(ctx, svc, args[0])
+			if err != nil {
+				return err
+			}
+			defer done()
+			if err := holder.KillJob(ctx, j.Session, j.ID); err != nil {
+				return err
+			}
+			a.say("killed %s", j.ID)
+			return nil
+		}),
+	})
+	return cmd
+}
+
+func jobsList(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list [SESSION]", Short: "List jobs of live sessions and kept jobs of others", Args: cobra.MaximumNArgs(1),
+		Example: "  ripcord jobs list\n  ripcord jobs list s_01 --json",
+		RunE: a.reading(func(ctx context.Context, svc api.Service, args []string) error {
+			name := ""
+			if len(args) == 1 {
+				name = args[0]
+			}
+			var all []api.JobInfo
+			err := a.eachHolder(ctx, svc, name, func(_ api.Service, jobs []api.JobInfo) bool {
+				all = append(all, jobs...)
+				return true
+			})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				a.out.write(array(all))
+				return nil
+			}
+			for _, j := range all {
+				a.print("%s  %s  %-7s  pids %s  %s\n", j.ID, j.Session, j.State, pids(j.PIDs), clip(j.Command, 60))
+			}
+			if len(all) == 0 {
+				a.say("there are no jobs")
+			}
+			return nil
+		}),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON array")
+	return cmd
+}
+
+func pids(ps []int) string {
+	if len(ps) == 0 {
+		return "-"
+	}
+	var out []string
+	for _, p := range ps {
+		out = append(out, itoa(p))
+	}
+	return strings.Join(out, ",")
+}
+
+// eachHolder visits the jobs of every session, or of the one named: over the
+// control socket of whoever holds it, else from its journal.
+func (a *app) eachHolder(ctx context.Context, svc api.Service, name string, visit func(holder api.Service, jobs []api.JobInfo) bool) error {
+	var sessions []api.SessionInfo
+	var err error
+	if name != "" {
+		var one api.SessionInfo
+		one, err = resolve(ctx, svc, name)
+		sessions = []api.SessionInfo{one}
+	} else {
+		sessions, err = svc.Sessions(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	for _, s := range sessions {
+		more, err := a.jobsOf(ctx, svc, s, visit)
+		switch {
+		case err != nil && name != "":
+			return err
+		case err != nil: // one bad session does not hide the others
+			a.say("%s: %v", s.ID, err)
+		case !more:
+			return nil
+		}
+	}
+	return nil
+}
+
+func (a *app) jobsOf(ctx context.Context, svc api.Service, s api.SessionInfo, visit func(api.Service, []api.JobInfo) bool) (more bool, err error) {
+	c, err := a.control(s.ID)
+	if err != nil {
+		return true, err
+	}
+	defer c.Close()
+	if jobs, err := c.Jobs(ctx, s.ID); !remote.Absent(err) {
+		if err != nil {
+			return true, err
+		}
+		return visit(c, jobs), nil
+	}
+	jobs, err := svc.Jobs(ctx, s.ID)
+	if err != nil {
+		return true, err
+	}
+	return visit(svc, jobs), nil
+}
+
+// findJob finds a job by its id among all sessions. done gives up what the
+// finding holds.
+func (a *app) findJob(ctx context.Context, svc api.Service, id string) (j api.JobInfo, holder api.Service, done func(), err error) {
+	err = a.eachHolder(ctx, svc, "", func(h api.Service, jobs []api.JobInfo) bool {
+		for _, one := range jobs {
+			if one.ID == event.JobID(id) {
+				j, holder = one, h
+				return false
+			}
+		}
+		return true
+	})
+	switch {
+	case err != nil:
+		return j, nil, nil, err
+	case holder == nil:
+		return j, nil, nil, usagef("`ripcord jobs list` shows what there is", "there is no job %s", id)
+	}
+	done = func() {}
+	if c, ok := holder.(*remote.Client); ok {
+		done = c.Close
+	}
+	return j, holder, done, nil
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+const about = `Ripcord is a terminal agent whose turns can be stopped at any instant.
+
+Press Esc and the turn stops in order; kill the process and the journal is
+closed when the session is opened again. Nothing restarts by itself.
+
+Exit codes of run and continue:
+    0  the turn completed (a failing tool is not an error)
+    1  failed or stalled            2  wrong use
+    3  settings or credentials      4  budget, truncated or looped
+    5  blocked, or approval needed  6  session in use elsewhere
+    7  session damaged              8  in place of 1 or 4: some effects are not known
+  124  --timeout  129 SIGHUP  130 SIGINT or another interrupt  143 SIGTERM`
+
+// newRoot builds the command tree.
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "ripcord",
+		Short: "A terminal agent whose turns can be stopped at any instant",
+		Long:  about,
+		Example: `  ripcord                          open the chat
+  ripcord run "fix the test"       one turn, its text on stdout
+  ripcord resume s_01              open the chat on a session
+  ripcord interrupt s_01           stop a turn from another terminal`,
+		Args:              cobra.NoArgs,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		RunE:              func(cmd *cobra.Command, _ []string) error { return a.chat(cmd.Context(), "") },
+	}
+	root.SetOut(a.out)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("see `"+cmd.CommandPath()+" --help`", "%v", err)
+	})
+	a.modelFlags(root)
+	a.chatFlags(root)
+	root.AddCommand(runCmd(a), continueCmd(a), resumeCmd(a), interruptCmd(a), sessionsCmd(a), logCmd(a),
+		jobsCmd(a), modelCmd(a), doctorCmd(a), versionCmd(a), completionCmd(a))
+	root.AddCommand(laterCmds()...)
+	strict(root)
+	return root
+}
+
+// modelFlags are for verbs that ask a model.
+func (a *app) modelFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&a.flags.model, "model", "", "model to ask (RIPCORD_MODEL)")
+	f.StringVar(&a.flags.provider, "provider", "", "openai-chat or scripted (RIPCORD_PROVIDER)")
+	f.StringVar(&a.flags.baseURL, "base-url", "", "address of the model server, with /v1 (RIPCORD_BASE_URL)")
+	a.cwdFlag(cmd)
+}
+
+func (a *app) cwdFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.flags.cwd, "cwd", "", "workspace folder (default: the current one)")
+}
+
+// strict makes wrong arguments a usage error with the next step, on every verb.
+func strict(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return usagef("see `"+c.CommandPath()+" --help`", "%v", err)
+			}
+			return nil
+		}
+	}
+	var names []string
+	for _, sub := range cmd.Commands() {
+		strict(sub)
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
+	}
+	if cmd.RunE == nil && len(names) > 0 {
+		cmd.Args = cobra.ArbitraryArgs
+		cmd.RunE = func(c *cobra.Command, args []string) error {
+			what := "nothing was asked of it"
+			if len(args) > 0 {
+				what = "it has no " + args[0]
+			}
+			return usagef("use one of "+strings.Join(names, ", "), "%s: %s", c.CommandPath(), what)
+		}
+	}
+}
+
+// laterCmds are verbs whose names are taken and that are not here yet: each is
+// refused with one sentence.
+func laterCmds() []*cobra.Command {
+	const inspect = "`ripcord log show ID` reads what there is"
+	verbs := []struct{ use, instead string }{
+		{"send", "use `ripcord resume ID`, or interrupt and submit with `ripcord run --session ID`"},
+		{"retry", "use `ripcord continue ID`"},
+		{"rewind", "use `ripcord continue ID`"},
+		{"fork", inspect},
+		{"guard", inspect},
+		{"serve", "each live session has a control socket for `ripcord interrupt` and `ripcord jobs`"},
+		{"acp", "use `ripcord run`"},
+		{"attach", "use `ripcord log follow ID`"},
+		{"nodes", "sessions are this machine's alone for now"},
+		{"routine", "use cron with `ripcord run`"},
+		{"config", "settings are read from .ripcord.toml and config.toml; see the README"},
+	}
+	var out []*cobra.Command
+	for _, v := range verbs {
+		out = append(out, refused(v.use, "`ripcord "+v.use+"`", v.instead))
+	}
+	return out
+}
+
+// refused is a verb that only says that it comes later.
+func refused(use, what, instead string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Hidden: true, DisableFlagParsing: true,
+		RunE: func(*cobra.Command, []string) error { return later(what, instead) },
+	}
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/event"
+)
+
+func sessionsCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "sessions", Short: "List, show and remove sessions",
+		Example: "  ripcord sessions list\n  ripcord sessions show s_01\n  ripcord sessions rm s_01",
+	}
+	cmd.AddCommand(sessionsList(a), sessionsShow(a), &cobra.Command{
+		Use: "rm ID", Short: "Remove a session and all that is kept beside it",
+		Long:    "Remove a session and all that is kept beside it. It is refused while a process holds the session.",
+		Example: "  ripcord sessions rm s_01", Args: cobra.ExactArgs(1),
+		RunE: a.reading(func(ctx context.Context, svc api.Service, args []string) error {
+			s, err := resolve(ctx, svc, args[0])
+			if err != nil {
+				return err
+			}
+			if err := svc.Delete(ctx, s.ID); err != nil {
+				return err
+			}
+			a.say("removed %s", s.ID)
+			return nil
+		}),
+	},
+		refused("search", "`ripcord sessions search`", "`ripcord sessions list --json` and a filter"),
+		refused("export", "`ripcord sessions export`", "`ripcord log show ID --json` gives the records as they are"),
+		refused("gc", "`ripcord sessions gc`", "`ripcord sessions rm ID`"))
+	return cmd
+}
+
+func sessionsList(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "list", Short: "List sessions, damaged ones too", Args: cobra.NoArgs,
+		Example: "  ripcord sessions list\n  ripcord sessions list --json",
+		RunE: a.reading(func(ctx context.Context, svc api.Service, _ []string) error {
+			all, err := svc.Sessions(ctx)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				a.out.write(array(all))
+				return nil
+			}
+			for _, s := range all {
+				a.print("%s  %-9s  %3d turns  %s  %s%s\n", s.ID, s.State, s.Turns, when(s.Updated), oneLine(s.Cwd), titled(s.Title))
+			}
+			if len(all) == 0 {
+				a.say("there are no sessions yet")
+			}
+			return nil
+		}),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON array")
+	return cmd
+}
+
+// array encodes a list that is never null.
+func array[T any](items []T) []byte {
+	if items == nil {
+		items = []T{}
+	}
+	return line(items)
+}
+
+func when(t *time.Time) string {
+	if t == nil {
+		return "          -     "
+	}
+	return t.Local().Format("2006-01-02 15:04")
+}
+
+func titled(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "  " + oneLine(s)
+}
+
+func sessionsShow(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "show ID", Short: "Show a session's turns; repairs nothing", Args: cobra.ExactArgs(1),
+		Example: "  ripcord sessions show s_01\n  ripcord sessions show s_01 --json",
+		RunE: a.reading(func(ctx context.Context, svc api.Service, args []string) error {
+			s, err := resolve(ctx, svc, args[0])
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				a.out.write(line(s))
+				return nil
+			}
+			a.print("%s  %s  %d turns  %d bytes  %s%s\n", s.ID, s.State, s.Turns, s.Bytes, oneLine(s.Cwd), titled(s.Title))
+			if s.Owner != nil {
+				a.print("in use by process %d on %s\n", s.Owner.PID, oneLine(s.Owner.Host))
+			}
+			return a.showTurns(ctx, svc, s)
+		}),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object, as in the list")
+	return cmd
+}
+
+func (a *app) showTurns(ctx context.Context, svc api.Service, s api.SessionInfo) error {
+	inputs := map[event.InputID]string{}
+	for f, err := range svc.Records(ctx, s.ID, 0) {
+		if err != nil {
+			return err
+		}
+		body, err := f.Record.Body()
+		if err != nil {
+			return err
+		}
+		switch b := body.(type) {
+		case event.InboxAccepted:
+			inputs[b.ID] = b.Input.Content.Text()
+		case event.TurnStarted:
+			a.print("turn %d  %s\n", f.Record.Turn, clip(inputs[b.Input], 70))
+		case event.TurnEnded:
+			why := ""
+			if b.Reason != "" {
+				why = " (" + b.Reason + ")"
+			}
+			a.print("        %s%s, %d steps  %s\n", b.Outcome, why, b.Steps, clip(b.Text, 60))
+		}
+	}
+	switch s.State {
+	case "open_turn":
+		a.say("a turn is open; `ripcord log repair %s --dry-run` shows what opening the session will add", s.ID)
+	case "damaged", "forked":
+		a.say("the journal is %s; `ripcord log verify %s` shows where", s.State, s.ID)
+	}
+	return nil
+}
+
+// clip shortens text to n runes on one line.
+func clip(s string, n int) string {
+	r := []rune(oneLine(s))
+	if len(r) <= n {
+		return string(r)
+	}
+	return string(r[:n-1]) + "…"
+}
+
+func versionCmd(a *app) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Example: "  ripcord version\n  ripcord version --json",
+		RunE: func(*cobra.Command, []string) error {
+			v := buildVersion()
+			if asJSON {
+				a.out.write(line(v))
+				return nil
+			}
+			a.print("ripcord %s (%s, %s/%s, journal format %d)\n", v.Version, v.Go, v.OS, v.Arch, v.Format)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
+	return cmd
+}
+
+func completionCmd(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "completion SHELL", Short: "Print a completion script for bash, zsh, fish or powershell",
+		Example:   "  source <(ripcord completion bash)\n  ripcord completion fish > ~/.config/fish/completions/ripcord.fish",
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
+	}
+	cmd.RunE = func(c *cobra.Command, args []string) error {
+		root := c.Root()
+		var err error
+		switch args[0] {
+		case "bash":
+			err = root.GenBashCompletionV2(a.out, true)
+		case "zsh":
+			err = root.GenZshCompletion(a.out)
+		case "fish":
+			err = root.GenFishCompletion(a.out, true)
+		case "powershell":
+			err = root.GenPowerShellCompletionWithDesc(a.out)
+		default:
+			return usagef("use bash, zsh, fish or powershell", "there is no completion for %s", args[0])
+		}
+		if err != nil {
+			return fmt.Errorf("completion: %w", err)
+		}
+		return nil
+	}
+	return cmd
+}

@@ -1,0 +1,3 @@
+//go:build ripcordroot
+
+package main
