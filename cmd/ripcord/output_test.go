@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/event"
+)
+
+// proves IFC-01, B150: one fixed shape, whatever came of the run: every field
+// is there, unknown is null, lists are lists.
+func TestTheResultObjectHasOneShape(t *testing.T) {
+	want := []string{"calls", "dropped_unrun", "error", "exit_code", "held", "jobs", "outcome", "reason",
+		"schema", "session", "text", "turn", "type", "unknown_effects", "usage"}
+	whole := turnResult(event.TurnAborted, "SIGINT")
+	whole.Calls = []api.CallResult{{ID: "c", Name: "bash", Outcome: event.CallQuarantined}}
+	whole.Usage = &api.Usage{}
+	for name, o := range map[string]outcome{
+		"a turn":                 {session: "s_1", result: &whole},
+		"stopped before":         {stop: causeINT, err: errStopped},
+		"refused":                {err: &api.Error{Code: event.FailConfig, Message: "m", Hint: "h"}},
+		"left open":              {session: "s_1", stop: causeTERM, leftOpen: true},
+		"an error of no kind":    {err: errors.New("x")},
+		"an empty result object": {session: "s_1", result: func() *api.Result { r := turnResult(event.TurnCompleted, ""); return &r }()},
+	} {
+		b := line(resultOf(o))
+		var got map[string]json.RawMessage
+		if err := json.Unmarshal(b, &got); err != nil {
+			t.Fatalf("%s: %v in %s", name, err, b)
+		}
+		var keys []string
+		for k := range got {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		if !slices.Equal(keys, want) {
+			t.Errorf("%s: fields %v, want %v", name, keys, want)
+		}
+		if string(got["type"]) != `"result"` || string(got["schema"]) != "1" || string(got["outcome"]) == "null" {
+			t.Errorf("%s: %s", name, b)
+		}
+		for _, list := range []string{"calls", "dropped_unrun", "held", "jobs"} {
+			if got[list][0] != '[' {
+				t.Errorf("%s: %s is %s", name, list, got[list])
+			}
+		}
+		if strings.Count(string(b), "\n") != 1 {
+			t.Errorf("%s: it is not one line: %q", name, b)
+		}
+	}
+	var call struct {
+		Calls []map[string]json.RawMessage
+		Usage map[string]json.RawMessage
+		Error map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(line(resultOf(outcome{result: &whole})), &call); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []string{"exit_code", "signal", "timed_out", "ran_ms"} {
+		if string(call.Calls[0][k]) != "null" {
+			t.Errorf("a call's unknown %s is %s", k, call.Calls[0][k])
+		}
+	}
+	if string(call.Usage["input_tokens"]) != "null" || string(call.Usage["complete"]) != "false" {
+		t.Errorf("usage %s", call.Usage)
+	}
+}
+
+// proves IFC-01: with text the same facts are one line, safe for a terminal.
+func TestTheFactsAreOneLine(t *testing.T) {
+	r := turnResult(event.TurnAborted, "SIGINT")
+	n, ms, reason, code := int64(5), int64(12), "USER_SIGINT", 3
+	r.Reason, r.Usage = &reason, &api.Usage{Input: &n}
+	r.Calls = []api.CallResult{{ID: "c", Name: "bash", Outcome: event.CallStopped, ExitCode: &code, RanMS: &ms}}
+	r.Held, r.DroppedUnrun, r.Jobs = []string{"a\nb"}, []string{"x"}, []event.JobID{"j1"}
+	r.Error = &api.ErrorInfo{Code: "x", Message: "broken\x1b[31m", Hint: "mend it"}
+	got := facts(resultOf(outcome{session: "s_1", result: &r, stop: causeINT}))
+	for _, want := range []string{"aborted", "USER_SIGINT", "exit 130", "s_1", "turn 1", "5 in ? out", "incomplete",
+		"bash stopped exit 3 12ms", `"a\nb"`, `"x"`, "j1", "broken", "mend it"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	}
+	if strings.ContainsAny(got, "\n\x1b") {
+		t.Errorf("it is not one safe line: %q", got)
+	}
+}
+
+// broken is a stdout whose reader left after some bytes.
+type broken struct{ room, tries int }
+
+func (b *broken) Write(p []byte) (int, error) {
+	b.tries++
+	if b.room -= len(p); b.room < 0 {
+		return 0, io.ErrClosedPipe
+	}
+	return len(p), nil
+}
+
+// proves B149: a reader that left costs one failed write.
+func TestADeadStdoutIsTriedOnce(t *testing.T) {
+	b := &broken{room: 3}
+	s := &sink{w: b}
+	for range 5 {
+		s.write([]byte("ab"))
+	}
+	s.last([]byte("the end"), time.Second)
+	if b.tries != 2 || !s.closed() {
+		t.Errorf("%d writes were tried, want 2", b.tries)
+	}
+}
+
+// proves IFC-04: the last write is bounded.
+func TestAReaderThatDoesNotReadDoesNotHoldTheExitUp(t *testing.T) {
+	r, w := io.Pipe()
+	s := &sink{w: w}
+	s.last([]byte("x"), 10*time.Millisecond)
+	_ = r.Close() // ends the write that was left behind
+}
+
+type following struct {
+	api.Service
+	frames []api.Frame
+}
+
+func (f following) Follow(ctx context.Context, _ event.SessionID, _ event.Seq, _ bool) iter.Seq2[api.Frame, error] {
+	return func(yield func(api.Frame, error) bool) {
+		for _, fr := range f.frames {
+			if !yield(fr, nil) {
+				return
+			}
+		}
+		<-ctx.Done()
+	}
+}
+
+// proves IFC-03, B150: records verbatim, live frames without seq, and no
+// second terminal event.
+func TestStreamJSONShowsRecordsVerbatim(t *testing.T) {
+	rec := []byte(`{"crc":"00000000","v":1,"b":1,"epoch":1,"seq":4,"time":"2026-01-02T03:04:05Z","type":"turn/end","turn":2,"data":{"x":"<&>"}}`)
+	parsed, err := event.Parse(rec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := api.Result{Kind: "result"}
+	var out strings.Builder
+	s := &sink{w: &out}
+	f := followTo(context.Background(), following{frames: []api.Frame{
+		{Live: &api.Live{Kind: api.LiveText, Turn: 2, Text: "hi <b>"}},
+		{Line: rec, Record: &parsed},
+		{Live: &api.Live{Kind: api.LiveState, State: "ended", Result: &ended}},
+	}}, s, "s_1", 0)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	f.finish(ctx, 2)
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if lines[0] != `{"live":"text","turn":2,"text":"hi <b>"}` || lines[1] != string(rec) {
+		t.Errorf("lines %q", lines)
+	}
+	if strings.Contains(out.String(), `"result"`) {
+		t.Errorf("a result object is in the stream: %s", out.String())
+	}
+}
