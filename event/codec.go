@@ -136,8 +136,8 @@ func LineSum(line []byte) (s Sum, ok bool) {
 var ErrSyntax = errors.New("not a record")
 
 // Parse reads one line (no newline) into a record. It does not check the sum
-// (see [ChainSum]) and does not decode data. The record's Data and Extra share
-// line's memory.
+// (see [ChainSum]) and does not decode data. The record's Line, Data and Extra
+// share line's memory.
 func Parse(line []byte) (Record, error) {
 	var r Record
 	sc := scanner{b: line}
@@ -167,6 +167,7 @@ func Parse(line []byte) (Record, error) {
 	if sc.i != len(line) || r.Type == "" || r.Data == nil {
 		return r, fmt.Errorf("%w: incomplete", ErrSyntax)
 	}
+	r.Line = line
 	return r, nil
 }
 

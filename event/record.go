@@ -29,6 +29,10 @@ type Record struct {
 	// will be written again: each with its leading comma.
 	Extra []byte
 
+	// Line is the record's canonical bytes once it was read or written, nil
+	// before. It is never encoded again.
+	Line []byte
+
 	body Payload // decoded Data, when known
 }
 

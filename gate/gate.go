@@ -18,6 +18,7 @@ type Verdict struct {
 	By       string // "rule:read-only", "yes", "policy:headless"
 	Why      string
 	Prompt   string // when a person must be asked
+	Final    bool   // with Block: nobody is there to decide, so the turn ends blocked (IFC-11)
 }
 
 // Decision is a closed set; the zero value blocks.

@@ -59,7 +59,7 @@ func (r Rules) Judge(_ context.Context, call *tool.Call, spec tool.Spec) (Verdic
 	case AskPerson:
 		return Verdict{Decision: Ask, By: "policy:ask", Prompt: prompt}, nil
 	case DenyAll:
-		return Verdict{Decision: Block, By: "policy:headless", Prompt: prompt,
+		return Verdict{Decision: Block, By: "policy:headless", Prompt: prompt, Final: true,
 			Why: "it needs approval and nobody is there to give it"}, nil
 	case YesAll:
 		return Verdict{Decision: Allow, By: "yes", Prompt: prompt}, nil

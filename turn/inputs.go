@@ -135,7 +135,7 @@ type StorageFailed struct {
 type StorageWorks struct{}
 
 // CloseSession says that the session ends: nothing new is accepted or started.
-type CloseSession struct{}
+type CloseSession struct{ Token Token }
 
 func (Submit) input()        {}
 func (Go) input()            {}

@@ -25,7 +25,7 @@ type Ledger struct {
 	Jobs     []*Job
 	Procs    []event.ProcessStarted // started and not ended
 	Lease    event.Owner
-	LastAt   time.Time // time of the last record
+	LastAt   time.Time // of the last record but for leases: what recovery derives its times from
 	Usage    Usage
 	Unknown  map[event.Type]int // types this build does not know, counted
 	TurnOf   map[event.InputID]int
@@ -93,6 +93,7 @@ type Call struct {
 	StartedAt time.Time
 	Approval  event.ApprovalID // open question, if any
 	Asked     bool
+	Prompt    string // of the question
 	Spool     string
 	Ended     *event.CallEnded
 }
@@ -128,7 +129,9 @@ func (l *Ledger) Apply(r *event.Record) error {
 	if err := l.Box.Apply(r.Seq, p); err != nil {
 		return fmt.Errorf("record %d (%s): %w", r.Seq, r.Type, err)
 	}
-	l.LastAt = r.Time
+	if r.Type != event.TypeLeaseTaken {
+		l.LastAt = r.Time
+	}
 	l.fold(r, p)
 	return nil
 }
@@ -312,7 +315,7 @@ func (l *Ledger) foldCall(r *event.Record, p event.Payload) {
 	case event.CallEnded:
 		c.Ended = &p
 	case event.ApprovalAsked:
-		c.Asked, c.Approval = true, p.ID
+		c.Asked, c.Approval, c.Prompt = true, p.ID, p.Prompt
 	case event.ApprovalDecided, event.ApprovalVoided:
 		c.Approval = ""
 	}
@@ -385,3 +388,6 @@ func Fold(records []event.Record) (*Ledger, error) {
 	}
 	return l, nil
 }
+
+// LastBatch returns the batch of the last record.
+func (l *Ledger) LastBatch() int64 { return l.batch }

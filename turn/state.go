@@ -160,6 +160,7 @@ func (s *State) Step(now time.Time, in Input) []Effect {
 		s.do(Show{"storage works again"})
 	case CloseSession:
 		s.closed = true
+		s.do(Reply{Token: in.Token})
 	}
 	if s.fatal != nil && s.how == nil {
 		switch s.phase {

@@ -1,0 +1,260 @@
+package ripcord
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sort"
+	"time"
+
+	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/journal"
+	"github.com/ripcord-go/ripcord/proc"
+	"github.com/ripcord-go/ripcord/session"
+	"github.com/ripcord-go/ripcord/turn"
+)
+
+// Sessions implements [api.Service]: the newest first.
+func (r *Runtime) Sessions(ctx context.Context) ([]api.SessionInfo, error) {
+	entries, err := r.cfg.Store.List(ctx)
+	if err != nil {
+		return nil, toError(err)
+	}
+	out := make([]api.SessionInfo, 0, len(entries))
+	for _, e := range entries {
+		out = append(out, infoOf(e))
+	}
+	sort.SliceStable(out, func(i, j int) bool { return later(out[i].Updated, out[j].Updated) })
+	return out, nil
+}
+
+func later(a, b *time.Time) bool {
+	if a == nil || b == nil {
+		return a != nil
+	}
+	return a.After(*b)
+}
+
+func infoOf(e journal.Entry) api.SessionInfo {
+	info := api.SessionInfo{ID: e.ID, State: string(e.State), Bytes: e.Bytes}
+	if e.Owner != nil {
+		info.Owner = &api.OwnerInfo{PID: e.Owner.PID, Host: e.Owner.Host}
+	}
+	if e.Head != nil {
+		if p, err := e.Head.Body(); err == nil {
+			if h, ok := p.(event.SessionOpened); ok {
+				info.Title, info.Cwd = h.Title, h.Cwd
+			}
+		}
+	}
+	for i := range e.Tail {
+		t := e.Tail[i].Time
+		info.Updated = &t
+		info.Turns = max(info.Turns, e.Tail[i].Turn)
+	}
+	return info
+}
+
+// latest is the newest session that was opened in cwd.
+func (r *Runtime) latest(ctx context.Context, cwd string) (event.SessionID, error) {
+	all, err := r.Sessions(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, s := range all {
+		if s.Cwd == cwd {
+			return s.ID, nil
+		}
+	}
+	return "", &api.Error{Code: event.FailUsage, Message: fmt.Sprintf("no session was opened in %s yet", cwd), Hint: "leave out --continue to start one"}
+}
+
+// Delete implements [api.Service].
+func (r *Runtime) Delete(ctx context.Context, id event.SessionID) error {
+	return toError(r.cfg.Store.Delete(ctx, id))
+}
+
+// Verify implements [api.Service].
+func (r *Runtime) Verify(ctx context.Context, id event.SessionID) (api.VerifyReport, error) {
+	rep, err := r.cfg.Store.Verify(ctx, id)
+	if err != nil {
+		return api.VerifyReport{}, toError(err)
+	}
+	out := api.VerifyReport{OK: rep.OK, Records: rep.Records, Bytes: rep.Bytes, Damage: []api.DamageInfo{}, Verified: rep.Verified}
+	if rep.Torn != nil {
+		out.Torn = &api.TornInfo{Offset: rep.Torn.Offset, Bytes: rep.Torn.Bytes}
+	}
+	for _, d := range rep.Damage {
+		out.Damage = append(out.Damage, api.DamageInfo(d))
+	}
+	if rep.OpenTurn != 0 {
+		out.OpenTurn = &rep.OpenTurn
+	}
+	return out, nil
+}
+
+// fold reads a session without taking it.
+func (r *Runtime) fold(ctx context.Context, id event.SessionID) (*turn.Ledger, []event.Record, error) {
+	l := turn.NewLedger()
+	var recs []event.Record
+	for rec, err := range r.cfg.Store.Read(ctx, id, 0) {
+		if err != nil {
+			return nil, nil, toError(err)
+		}
+		if err := l.Apply(&rec); err != nil {
+			return nil, nil, toError(err)
+		}
+		recs = append(recs, rec)
+	}
+	return l, recs, nil
+}
+
+// PreviewRepair implements [api.Service].
+func (r *Runtime) PreviewRepair(ctx context.Context, id event.SessionID) (api.RepairPreview, error) {
+	l, recs, err := r.fold(ctx, id)
+	if err != nil {
+		return api.RepairPreview{}, err
+	}
+	out := api.RepairPreview{Turn: l.OpenTurn(), Adds: []json.RawMessage{}, Why: []string{}}
+	if !turn.NeedsRecovery(l) {
+		return out, nil
+	}
+	for i := range recs {
+		if recs[i].Turn == out.Turn && out.Turn != 0 {
+			out.Cutting.Records++
+			out.Cutting.Bytes += int64(len(recs[i].Line)) + 1
+			if recs[i].Type == event.TypeCallEnded {
+				out.Cutting.Results++
+			}
+		}
+	}
+	evidence := observe(ctx, r.cfg.Store.Dir(id), l, true)
+	closers, err := turn.Recover(l, recs[len(recs)-1].Epoch+1, evidence, "")
+	if err != nil {
+		return api.RepairPreview{}, toError(err)
+	}
+	var sum event.Sum
+	for i := range closers {
+		var line []byte
+		if line, sum, err = event.Encode(nil, sum, &closers[i]); err != nil {
+			return api.RepairPreview{}, toError(err)
+		}
+		out.Adds = append(out.Adds, line)
+		out.Why = append(out.Why, why(&closers[i]))
+	}
+	return out, nil
+}
+
+// why says in one line for what a closer is there.
+func why(rec *event.Record) string {
+	p, err := rec.Body()
+	if err != nil {
+		return err.Error()
+	}
+	switch p := p.(type) {
+	case event.RepairBegun:
+		return "opens the group: all of it is written, or none"
+	case event.ApprovalVoided:
+		return "nobody had answered this question; it is no refusal"
+	case event.AssistantMessage:
+		return "keeps what the model had said before the end"
+	case event.CallRequested:
+		return "the model had asked for this call in full"
+	case event.CallEnded:
+		return fmt.Sprintf("call %s had no result: %s", rec.Call, p.Outcome)
+	case event.JobAdopted:
+		return fmt.Sprintf("job %s was told to live on, and does", p.ID)
+	case event.JobEnded:
+		return fmt.Sprintf("job %s was not found alive: %s", p.ID, p.State)
+	case event.ProcessEnded:
+		return fmt.Sprintf("process %d does not run any more", p.PID)
+	case event.StepEnded:
+		return "every call of the step is answered"
+	case event.TurnMarked:
+		return "tells the model that the turn was cut"
+	case event.TurnEnded:
+		return "the turn ended with its process"
+	case event.RepairCommitted:
+		return "closes the group"
+	default:
+		return string(rec.Type)
+	}
+}
+
+// Jobs implements [api.Service].
+func (r *Runtime) Jobs(ctx context.Context, id event.SessionID) ([]api.JobInfo, error) {
+	l, _, err := r.fold(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	out := []api.JobInfo{}
+	for _, j := range l.Jobs {
+		info := api.JobInfo{ID: j.ID, Session: id, Call: j.Call, Command: j.Command, PIDs: list(j.PIDs), State: event.JobRunning, Started: j.At, Keep: j.Keep}
+		if e := j.Ended; e != nil {
+			info.State, info.ExitCode = e.State, e.ExitCode
+			if e.Signal != "" {
+				info.Signal = &e.Signal
+			}
+		}
+		out = append(out, info)
+	}
+	return out, nil
+}
+
+const jobLogLimit = 256 << 10
+
+// JobLog implements [api.Service].
+func (r *Runtime) JobLog(ctx context.Context, id event.SessionID, job event.JobID) (string, error) {
+	if l, err := r.get(id); err == nil {
+		if text, err := l.Output(job, jobLogLimit); err == nil {
+			return text, nil
+		}
+	}
+	l, _, err := r.fold(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	j := l.Job(job)
+	if j == nil {
+		return "", toError(fmt.Errorf("%w: %s", session.ErrNoJob, job))
+	}
+	out, err := proc.ReadOutput(spoolPath(r.cfg.Store.Dir(id), j.Spool), jobLogLimit)
+	if err != nil {
+		return "", &api.Error{Code: "not_found", Message: fmt.Sprintf("the output of job %s is not there any more", job), Err: err}
+	}
+	return out.Text, nil
+}
+
+// spoolPath resolves a spool path that a record holds.
+func spoolPath(dir, spool string) string {
+	if spool == "" || filepath.IsAbs(spool) {
+		return spool
+	}
+	return filepath.Join(dir, spool)
+}
+
+// KillJob implements [api.Service].
+func (r *Runtime) KillJob(_ context.Context, id event.SessionID, job event.JobID) error {
+	l, err := r.get(id)
+	if err != nil {
+		return err
+	}
+	return toError(l.Kill(job, "user"))
+}
+
+// KeepJob implements [api.Service].
+func (r *Runtime) KeepJob(_ context.Context, id event.SessionID, job event.JobID, keep bool) error {
+	l, err := r.get(id)
+	if err != nil {
+		return err
+	}
+	if err := l.Keep(job, keep); err != nil && !errors.Is(err, session.ErrNoJob) {
+		return &api.Error{Code: "unsupported", Message: err.Error(), Err: err}
+	} else if err != nil {
+		return toError(err)
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package ripcord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/gate"
+	"github.com/ripcord-go/ripcord/guard"
+	"github.com/ripcord-go/ripcord/interrupt"
+	"github.com/ripcord-go/ripcord/journal"
+	"github.com/ripcord-go/ripcord/model"
+	"github.com/ripcord-go/ripcord/proc"
+	"github.com/ripcord-go/ripcord/session"
+	"github.com/ripcord-go/ripcord/tool"
+	"github.com/ripcord-go/ripcord/turn"
+)
+
+// Version is the product's version.
+const Version = "0.1.0"
+
+// Config is what a runtime is made of. Store must be set; every other field's
+// zero value means something.
+type Config struct {
+	Store  journal.Store // required
+	Model  model.Model   // nil: sessions can be read, turns are refused
+	Tools  []tool.Tool
+	Gate   gate.Gate // nil: [gate.Rules], which asks a person
+	Host   proc.Host // nil: processes that a crash left behind are not looked for
+	System string    // system text
+	Params event.ModelParams
+	Logger *slog.Logger // nil: discarded
+	Limits Limits
+}
+
+// Limits bound turns and waits. Zero fields get the defaults.
+type Limits struct {
+	MaxSteps  int           // of a turn; 0 means 200
+	MaxCalls  int           // of a turn; 0 means no bound
+	MaxTokens int64         // of a turn, input and output together; 0 means no bound
+	MaxWall   time.Duration // of a turn; 0 means no bound
+	Attempts  int           // of a step at the model; 0 means 4
+	Backoff   time.Duration // first wait between attempts; 0 means 500 ms
+	Grace     time.Duration // for the turn's own goroutines after a stop; 0 means 100 ms
+	ToolBound time.Duration // for a call after a stop, then quarantine; 0 means 30 s
+	Idle      time.Duration // silence of a model; 0 means 5 min
+	Parallel  int           // calls side by side; 0 means 8
+	JobGrace  time.Duration // between TERM and KILL when jobs end; 0 means 2 s
+	NoMarker  bool          // leave out the message that tells a model that its turn was stopped
+}
+
+// Runtime joins the rooms and keeps the live sessions. It implements
+// [api.Service]; all methods may be called from any goroutine.
+type Runtime struct {
+	cfg   Config
+	tools *tool.Set
+	log   *slog.Logger
+
+	mu     sync.Mutex
+	live   map[event.SessionID]*session.Live
+	opens  map[event.SessionID]chan struct{} // being opened or closed now
+	closed bool
+}
+
+var _ api.Service = (*Runtime)(nil)
+
+// New returns a runtime. It opens nothing yet and starts no goroutine.
+func New(cfg Config) (*Runtime, error) {
+	if cfg.Store == nil {
+		return nil, errors.New("ripcord: Config.Store is nil: give journal/file's store, or journal/mem's for tests")
+	}
+	set, err := tool.NewSet(cfg.Tools...)
+	if err != nil {
+		return nil, fmt.Errorf("ripcord: %w", err)
+	}
+	if cfg.Gate == nil {
+		cfg.Gate = gate.Rules{}
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Limits.MaxSteps == 0 {
+		cfg.Limits.MaxSteps = 200
+	}
+	return &Runtime{cfg: cfg, tools: set, log: cfg.Logger,
+		live: map[event.SessionID]*session.Live{}, opens: map[event.SessionID]chan struct{}{}}, nil
+}
+
+// Close interrupts every turn with SYSTEM_SHUTDOWN, closes the books, ends the
+// jobs that are not kept and gives all sessions up. ctx bounds it; what has not
+// ended by then is left to recovery, and the error says so.
+func (r *Runtime) Close(ctx context.Context) error {
+	r.mu.Lock()
+	r.closed = true
+	ids := make([]event.SessionID, 0, len(r.live))
+	for id := range r.live {
+		ids = append(ids, id)
+	}
+	r.mu.Unlock()
+	var wg sync.WaitGroup
+	errs := make([]error, len(ids))
+	for i, id := range ids {
+		wg.Go(func() { errs[i] = r.release(ctx, id, interrupt.SystemShutdown) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// Run is the short form for programs: it submits text to a session and returns
+// the result of its turn. The turn belongs to ctx: when ctx ends, it is stopped
+// with PARENT_CANCELLED, its books are closed, and the result says so.
+func (r *Runtime) Run(ctx context.Context, id event.SessionID, text string) (api.Result, error) {
+	l, err := r.get(id)
+	if err != nil {
+		return api.Result{}, err
+	}
+	in := session.Input{Input: event.UserInput{Content: event.TextOf(text)}, Caller: ctx}
+	// The acceptance must not be cut in half by the caller's end: it is short.
+	accept, done := interrupt.Cleanup(ctx, 30*time.Second)
+	defer done()
+	input, err := l.Submit(accept, in)
+	if err != nil {
+		return api.Result{}, toError(err)
+	}
+	// The turn's own end is what is waited for: it comes within the bounds.
+	wait, stop := interrupt.CallContext(ctx)
+	defer stop()
+	sum, err := l.Wait(wait, input)
+	if err != nil {
+		return api.Result{}, toError(err)
+	}
+	res := resultOf(id, sum)
+	if cause := context.Cause(ctx); cause != nil && sum.Outcome != event.TurnAborted {
+		return res, cause // the caller asked to stop and the turn reached another end first
+	}
+	return res, nil
+}
+
+func (r *Runtime) get(id event.SessionID) (*session.Live, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l := r.live[id]; l != nil {
+		return l, nil
+	}
+	return nil, &api.Error{Code: "not_found", Message: fmt.Sprintf("session %s is not live here", id), Hint: "open it first"}
+}
+
+// options are what a session's turns are made of.
+func (r *Runtime) options() turn.Options {
+	l := r.cfg.Limits
+	o := turn.Options{
+		Budget:   guard.Budget{Steps: l.MaxSteps, Calls: l.MaxCalls, Tokens: l.MaxTokens, Wall: l.MaxWall},
+		Attempts: l.Attempts, Backoff: l.Backoff, Grace: l.Grace, Parallel: l.Parallel, NoMarker: l.NoMarker,
+		Tools: map[string]turn.Traits{},
+	}
+	for _, name := range r.tools.Names() {
+		t, _ := r.tools.Lookup(name)
+		o.Tools[name] = turn.Traits{Concurrent: tool.Parallel(t)}
+	}
+	o.Config = event.ModelConfig{Params: r.cfg.Params, System: r.cfg.System, Tools: r.tools.Schemas()}
+	if r.cfg.Model != nil {
+		info := r.cfg.Model.Info()
+		o.Config.Provider, o.Config.Model = info.Provider, info.Model
+	}
+	return o
+}
+
+func (r *Runtime) sessionConfig(id event.SessionID, w journal.Writer, header event.SessionOpened) session.Config {
+	cfg := session.Config{
+		ID: id, Header: header, Owner: proc.Self(), Writer: w, Blobs: r.cfg.Store.Blobs(id), Dir: r.cfg.Store.Dir(id),
+		Model: r.cfg.Model, Tools: r.tools, Gate: r.cfg.Gate, Turn: r.options(), Log: r.log,
+		Limits: session.Limits{Tool: r.cfg.Limits.ToolBound, Idle: r.cfg.Limits.Idle, JobGrace: r.cfg.Limits.JobGrace},
+	}
+	cfg.Observe = func(ctx context.Context, l *turn.Ledger, dry bool) []event.Evidence {
+		return observe(ctx, cfg.Dir, l, dry)
+	}
+	return cfg
+}
+
+// workspace is cwd as tools see it: absolute and resolved.
+func workspace(cwd string) (string, error) {
+	if cwd == "" {
+		return "", nil
+	}
+	abs, err := filepath.Abs(cwd)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}

@@ -1,0 +1,345 @@
+package ripcord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
+	"github.com/ripcord-go/ripcord/journal"
+	"github.com/ripcord-go/ripcord/session"
+)
+
+// Open implements [api.Service].
+func (r *Runtime) Open(ctx context.Context, req api.OpenRequest) (api.SessionState, error) {
+	cwd, err := workspace(req.Cwd)
+	if err != nil {
+		return api.SessionState{}, &api.Error{Code: event.FailUsage, Message: "the workspace can't be used: " + err.Error(), Hint: "name an existing folder", Err: err}
+	}
+	if req.Latest {
+		id, err := r.latest(ctx, cwd)
+		if err != nil {
+			return api.SessionState{}, err
+		}
+		req.ID = id
+	}
+	l, err := r.open(ctx, req.ID, event.SessionOpened{Cwd: cwd, Title: req.Title, Product: "ripcord " + Version})
+	if err != nil {
+		return api.SessionState{}, toError(err)
+	}
+	return r.stateOf(l), nil
+}
+
+// open returns the live session id, taking it if nobody here has it. Two
+// callers at once get the same one.
+func (r *Runtime) open(ctx context.Context, id event.SessionID, header event.SessionOpened) (*session.Live, error) {
+	fresh := id == ""
+	if fresh {
+		id = session.NewSessionID(time.Now())
+		header.ID = id
+	}
+	for {
+		r.mu.Lock()
+		if r.closed {
+			r.mu.Unlock()
+			return nil, &api.Error{Code: event.FailUsage, Message: "the runtime is closing", Hint: "start a new one"}
+		}
+		if l := r.live[id]; l != nil {
+			r.mu.Unlock()
+			return l, nil
+		}
+		busy := r.opens[id]
+		if busy == nil {
+			busy = make(chan struct{})
+			r.opens[id] = busy
+			r.mu.Unlock()
+			l, err := r.take(ctx, id, fresh, header)
+			r.mu.Lock()
+			delete(r.opens, id)
+			if err == nil {
+				r.live[id] = l
+			}
+			r.mu.Unlock()
+			close(busy)
+			return l, err
+		}
+		r.mu.Unlock()
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (r *Runtime) take(ctx context.Context, id event.SessionID, fresh bool, header event.SessionOpened) (*session.Live, error) {
+	var w journal.Writer
+	var err error
+	if fresh {
+		w, err = r.cfg.Store.Create(ctx, id)
+	} else {
+		w, err = r.cfg.Store.Acquire(ctx, id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	cfg := r.sessionConfig(id, w, header)
+	cfg.Records = r.cfg.Store.Read(ctx, id, 0)
+	l, err := session.Open(ctx, cfg)
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	r.readopt(ctx, l, cfg.Dir)
+	return l, nil
+}
+
+// Release implements [api.Service].
+func (r *Runtime) Release(ctx context.Context, id event.SessionID) error {
+	if _, err := r.get(id); err != nil {
+		return err
+	}
+	return toError(r.release(ctx, id, interrupt.SessionReleased))
+}
+
+func (r *Runtime) release(ctx context.Context, id event.SessionID, reason interrupt.Reason) error {
+	r.mu.Lock()
+	l := r.live[id]
+	r.mu.Unlock()
+	if l == nil {
+		return nil
+	}
+	err := l.Close(ctx, reason)
+	if err == nil {
+		r.mu.Lock()
+		delete(r.live, id)
+		r.mu.Unlock()
+	}
+	return err
+}
+
+// Status implements [api.Service].
+func (r *Runtime) Status(_ context.Context, id event.SessionID) (api.SessionState, error) {
+	l, err := r.get(id)
+	if err != nil {
+		return api.SessionState{}, err
+	}
+	return r.stateOf(l), nil
+}
+
+// Submit implements [api.Service].
+func (r *Runtime) Submit(ctx context.Context, req api.SubmitRequest) (api.Submitted, error) {
+	l, err := r.get(req.Session)
+	if err != nil {
+		return api.Submitted{}, err
+	}
+	switch req.Priority {
+	case "", event.PriorityLater:
+	case event.PriorityNow, event.PriorityNext:
+		return api.Submitted{}, &api.Error{Code: "unsupported", Message: "this version takes input for the next turn only", Hint: "submit it as later, or interrupt first"}
+	default:
+		return api.Submitted{}, &api.Error{Code: event.FailUsage, Message: fmt.Sprintf("priority %q is not known", req.Priority), Hint: "use later"}
+	}
+	if len(req.Input.Content) == 0 {
+		return api.Submitted{}, &api.Error{Code: event.FailUsage, Message: "the input is empty", Hint: "give a prompt"}
+	}
+	id, err := l.Submit(ctx, session.Input{Input: req.Input, Key: req.Key, Options: req.Options, By: req.By})
+	if err != nil {
+		return api.Submitted{}, toError(err)
+	}
+	state := "running"
+	for range l.Status().Held {
+		state = "queued"
+	}
+	return api.Submitted{Input: id, State: state}, nil
+}
+
+// Continue implements [api.Service].
+func (r *Runtime) Continue(ctx context.Context, id event.SessionID) (api.Submitted, error) {
+	l, err := r.get(id)
+	if err != nil {
+		return api.Submitted{}, err
+	}
+	input, err := l.Continue(ctx, "")
+	if err != nil {
+		return api.Submitted{}, toError(err)
+	}
+	return api.Submitted{Input: input, State: "running"}, nil
+}
+
+// Wait implements [api.Service].
+func (r *Runtime) Wait(ctx context.Context, id event.SessionID, input event.InputID) (api.Result, error) {
+	l, err := r.get(id)
+	if err != nil {
+		return api.Result{}, err
+	}
+	sum, err := l.Wait(ctx, input)
+	if err != nil {
+		return api.Result{}, toError(err)
+	}
+	return resultOf(id, sum), nil
+}
+
+// Interrupt implements [api.Service].
+func (r *Runtime) Interrupt(ctx context.Context, req api.InterruptRequest) (api.Interrupted, error) {
+	l, err := r.get(req.Session)
+	if err != nil {
+		return api.Interrupted{}, err
+	}
+	reason := interrupt.UserSIGINT
+	if req.Reason != "" {
+		reason = interrupt.ParseReason(req.Reason)
+	}
+	cause := interrupt.Cause{Reason: reason, Who: req.Who, At: time.Now()}
+	stop, err := l.Interrupt(session.Address{Input: req.Input, Turn: req.Turn}, cause, req.Force)
+	if err != nil {
+		return api.Interrupted{}, &api.Error{Code: event.FailUsage, Message: err.Error(), Err: err}
+	}
+	if stop == session.Stopping && !req.KeepInbox {
+		if _, err := l.ClearInbox(ctx, req.Who); err != nil {
+			return api.Interrupted{}, toError(err)
+		}
+	}
+	switch stop {
+	case session.Stopping:
+		return api.Interrupted{State: "stopping"}, nil
+	case session.StopIdle:
+		return api.Interrupted{Noop: "idle"}, nil
+	case session.StopMismatch:
+		return api.Interrupted{Noop: "turn_mismatch"}, nil
+	case session.StopAlready:
+		return api.Interrupted{Noop: "already_stopping"}, nil
+	}
+	return api.Interrupted{Noop: "idle"}, nil
+}
+
+// Decide implements [api.Service].
+func (r *Runtime) Decide(ctx context.Context, req api.DecideRequest) error {
+	l, err := r.get(req.Session)
+	if err != nil {
+		return err
+	}
+	switch req.Decision {
+	case event.Allow, event.Deny, event.Abort:
+	default:
+		return &api.Error{Code: event.FailUsage, Message: fmt.Sprintf("decision %q is not known", req.Decision), Hint: "use allow, deny or abort"}
+	}
+	return toError(l.Decide(ctx, req.Approval, req.Decision, req.By, req.Why))
+}
+
+// Records implements [api.Service].
+func (r *Runtime) Records(ctx context.Context, id event.SessionID, from event.Seq) iter.Seq2[api.Frame, error] {
+	return func(yield func(api.Frame, error) bool) {
+		for rec, err := range r.cfg.Store.Read(ctx, id, from) {
+			if !yield(frameOf(rec, err)) {
+				return
+			}
+		}
+	}
+}
+
+func frameOf(rec event.Record, err error) (api.Frame, error) {
+	if err != nil {
+		return api.Frame{}, toError(err)
+	}
+	return api.Frame{Line: rec.Line, Record: &rec}, nil
+}
+
+// Follow implements [api.Service].
+func (r *Runtime) Follow(ctx context.Context, id event.SessionID, from event.Seq, live bool) iter.Seq2[api.Frame, error] {
+	return func(yield func(api.Frame, error) bool) {
+		l, err := r.get(id)
+		if err != nil || !live {
+			for rec, err := range r.cfg.Store.Follow(ctx, id, from) {
+				if !yield(frameOf(rec, err)) {
+					return
+				}
+			}
+			return
+		}
+		f := follower{r: r, ctx: ctx, id: id, next: from, yield: yield}
+		f.follow(l)
+	}
+}
+
+// follower joins what is in the journal with what is handed out live: no record
+// is left out or given twice.
+type follower struct {
+	r     *Runtime
+	ctx   context.Context
+	id    event.SessionID
+	next  event.Seq
+	yield func(api.Frame, error) bool
+}
+
+func (f *follower) follow(l *session.Live) {
+	sub, upto := l.Subscribe()
+	defer sub.Close()
+	if !f.read(upto) {
+		return
+	}
+	for {
+		select {
+		case <-sub.Wake():
+		case <-f.ctx.Done():
+			return
+		}
+		frames, lagged, ended := sub.Take()
+		if lagged && len(frames) > 0 {
+			for _, fr := range frames {
+				if fr.Record != nil {
+					if !f.read(fr.Record.Seq - 1) {
+						return
+					}
+					break
+				}
+			}
+		}
+		for _, fr := range frames {
+			if !f.give(fr) {
+				return
+			}
+		}
+		if ended {
+			return
+		}
+	}
+}
+
+// read gives what the journal holds up to upto.
+func (f *follower) read(upto event.Seq) bool {
+	if f.next > upto {
+		return true
+	}
+	for rec, err := range f.r.cfg.Store.Read(f.ctx, f.id, f.next) {
+		if err == nil && rec.Seq > upto {
+			return true
+		}
+		if !f.yield(frameOf(rec, err)) {
+			return false
+		}
+		if err == nil {
+			f.next = rec.Seq + 1
+		}
+	}
+	return true
+}
+
+func (f *follower) give(fr session.Frame) bool {
+	if fr.Live != nil {
+		return f.yield(api.Frame{Live: liveOf(f.id, fr.Live)}, nil)
+	}
+	switch seq := fr.Record.Seq; {
+	case seq < f.next:
+		return true
+	case seq > f.next:
+		if !f.read(seq - 1) {
+			return false
+		}
+	}
+	f.next = fr.Record.Seq + 1
+	return f.yield(api.Frame{Line: fr.Record.Line, Record: fr.Record}, nil)
+}

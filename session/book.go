@@ -1,0 +1,98 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/journal"
+)
+
+// book is the driver's hand on the journal. Records that the store would not
+// take wait here, in order, and are written before anything that comes later,
+// so that the journal and the machine never disagree about the past.
+type book struct {
+	w      journal.Writer
+	epoch  event.Epoch
+	last   event.Seq // last record the store took
+	behind []event.Record
+	loose  int // bytes appended since the last sync
+	frames []event.Record
+	dirty  bool // frames hold records that a checkpoint has not made durable
+	log    *slog.Logger
+}
+
+const looseLimit = 4 << 20 // unsynced bytes after which a sync is made in between
+
+func (b *book) append(ctx context.Context, recs []event.Record) {
+	for i := range recs {
+		b.loose += len(recs[i].Data) + 128
+	}
+	b.behind = append(b.behind, recs...)
+	if err := b.catchUp(ctx); err != nil {
+		b.dirty = true
+		b.log.Error("append", "error", err)
+		return
+	}
+	if b.loose > looseLimit {
+		if f := b.sync(ctx); f != nil {
+			b.log.Error("sync", "error", f.Message)
+		}
+	}
+}
+
+// catchUp hands the store what it has not taken yet.
+func (b *book) catchUp(ctx context.Context) error {
+	if len(b.behind) == 0 {
+		return nil
+	}
+	last, err := b.w.Append(ctx, b.last, b.epoch, b.behind)
+	if err != nil {
+		return err
+	}
+	b.frames = append(b.frames, b.behind...)
+	b.last, b.behind = last, nil
+	return nil
+}
+
+// sync makes everything durable. A failure frees the store's reserve, so that
+// the closing records fit, and is reported: what was to happen behind this
+// checkpoint does not.
+func (b *book) sync(ctx context.Context) *event.Failure {
+	err := b.catchUp(ctx)
+	if err == nil {
+		_, err = b.w.Sync(ctx)
+	}
+	if err == nil {
+		b.loose, b.dirty = 0, false
+		return nil
+	}
+	b.dirty = true
+	b.w.Free()
+	return failureOf(err)
+}
+
+func failureOf(err error) *event.Failure {
+	f := &event.Failure{Code: event.FailStorage, Message: err.Error(), Hint: "make room or mend the disk; the session goes on by itself once it can write"}
+	if errors.Is(err, journal.ErrFenced) {
+		f.Hint = "another process writes this session now: open it again"
+	}
+	return f
+}
+
+// clean reports whether everything recorded so far may be shown: what a
+// checkpoint stands for is shown after it.
+func (b *book) clean() bool { return !b.dirty }
+
+// shown returns the records to show and forgets them.
+func (b *book) shown() []event.Record {
+	if b.dirty {
+		return nil
+	}
+	out := b.frames
+	b.frames = nil
+	return out
+}
+
+func (b *book) close() error { return b.w.Close() }

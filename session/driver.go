@@ -1,0 +1,328 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
+	"github.com/ripcord-go/ripcord/turn"
+)
+
+// drive is the session's one goroutine.
+func (l *Live) drive() {
+	defer close(l.gone)
+	defer l.abandon()
+	for {
+		in, ok := l.next()
+		if !ok {
+			return
+		}
+		l.step(in)
+	}
+}
+
+// next returns what happened next. A trip comes before everything else, what
+// the machine asked to hear back from comes before what others post.
+func (l *Live) next() (turn.Input, bool) {
+	if in, ok := l.trip(); ok {
+		return in, true
+	}
+	if len(l.queue) > 0 {
+		in := l.queue[0]
+		l.queue = l.queue[1:]
+		return in, true
+	}
+	var tripped <-chan struct{}
+	if act := l.current(); act != nil && act != l.told {
+		tripped = act.coord.Signal().Done()
+	}
+	select {
+	case <-tripped:
+		in, _ := l.trip()
+		return in, true
+	case p := <-l.posts:
+		return l.open(p), true
+	case <-l.quit:
+		select { // what was posted before is still taken
+		case p := <-l.posts:
+			return l.open(p), true
+		default:
+			return nil, false
+		}
+	}
+}
+
+// trip returns the active turn's trip once.
+func (l *Live) trip() (turn.Input, bool) {
+	act := l.current()
+	if act == nil || act == l.told {
+		return nil, false
+	}
+	if act.caller != nil {
+		interrupt.Tripped(act.coord, act.caller)
+	}
+	cause, ok := act.coord.Cause()
+	if !ok {
+		return nil, false
+	}
+	l.told = act
+	return turn.Tripped{Cause: cause}, true
+}
+
+func (l *Live) open(p post) turn.Input {
+	if p.answer == nil {
+		return p.make(0)
+	}
+	l.token++
+	l.tokens[l.token] = p.answer
+	return p.make(l.token)
+}
+
+func (l *Live) reply(t turn.Token, a answer) {
+	if ch, ok := l.tokens[t]; ok {
+		delete(l.tokens, t)
+		ch <- a
+	}
+}
+
+// abandon answers whoever still waits when the driver ends.
+func (l *Live) abandon() {
+	for t := range l.tokens {
+		l.reply(t, answer{err: ErrClosed})
+	}
+	for _, t := range l.timers {
+		t.Stop()
+	}
+	l.hub.close()
+}
+
+// step tells the machine and performs what it answers.
+func (l *Live) step(in turn.Input) {
+	if f, ok := in.(turn.Fired); ok && f.Timer == turn.TimerStorage {
+		in = l.retryStorage()
+	}
+	if s, ok := in.(turn.Streamed); ok && l.state.Phase() == turn.PhaseAsking {
+		l.show(s)
+	}
+	before := l.state.Phase()
+	effects := l.state.Step(time.Now(), in)
+	l.perform(effects)
+	l.refresh(before)
+}
+
+// retryStorage looks whether the disk takes again what it refused.
+func (l *Live) retryStorage() turn.Input {
+	if f := l.book.sync(l.ctx); f != nil {
+		l.setTimer(turn.TimerStorage, l.cfg.Limits.StoreWait)
+		return turn.Fired{Timer: turn.TimerStorage}
+	}
+	l.log.Info("storage works again", "session", l.cfg.ID)
+	return turn.StorageWorks{}
+}
+
+// perform does the effects in order. Behind a checkpoint that failed nothing
+// happens any more but what the records and their readers need; the machine is
+// told what was left undone.
+func (l *Live) perform(effects []turn.Effect) {
+	var failed *event.Failure
+	var refused []turn.Token
+	var undone []turn.Input
+	for _, e := range effects {
+		switch e := e.(type) {
+		case turn.Sync:
+			if failed == nil {
+				failed = l.book.sync(l.ctx)
+			}
+		case turn.Reply:
+			if failed != nil && e.Err == nil {
+				refused = append(refused, e.Token)
+				e.Err, e.Value = &turn.RefusedError{Failure: *failed}, nil
+			}
+			l.reply(e.Token, answer{e.Value, e.Err})
+		default:
+			if failed != nil {
+				undone = append(undone, l.withhold(e)...)
+			} else {
+				l.do(e)
+			}
+		}
+	}
+	if failed != nil {
+		l.log.Error("storage failed", "session", l.cfg.ID, "error", failed.Message)
+		l.queue = append(append([]turn.Input{turn.StorageFailed{Failure: *failed, Refused: refused}}, undone...), l.queue...)
+	}
+	if l.book.clean() {
+		l.hub.push(l.book.shown()...)
+	}
+}
+
+// withhold does what must be done of e although its checkpoint failed, and
+// returns what the machine has to hear about the rest.
+func (l *Live) withhold(e turn.Effect) []turn.Input {
+	switch e := e.(type) {
+	case turn.Append, turn.Retire, turn.SetTimer, turn.StopTimer, turn.Trip, turn.Show:
+		l.do(e)
+	case turn.Ask:
+		return []turn.Input{turn.Answered{Attempt: e.Attempt, Cut: true}}
+	case turn.RunCall:
+		return []turn.Input{turn.End{Turn: e.Call.Turn, Call: e.Call.ID, Ended: event.CallEnded{Outcome: event.CallSkipped}}}
+	case turn.RunHooks:
+		return []turn.Input{turn.Hooked{}}
+	case turn.Arm, turn.Judge, turn.Question, turn.Publish, turn.Wake, turn.Sync, turn.Reply:
+	}
+	return nil
+}
+
+func (l *Live) do(e turn.Effect) {
+	switch e := e.(type) {
+	case turn.Append:
+		l.record(e.Records)
+	case turn.Arm:
+		l.arm(e)
+	case turn.Retire:
+		l.retire(e.Turn)
+	case turn.Ask:
+		l.attempt(e)
+	case turn.Judge:
+		l.judge(e.Call)
+	case turn.RunCall:
+		l.run(e.Call)
+	case turn.Question:
+		l.hub.live(LiveFrame{Kind: LiveState, Turn: e.Call.Turn, Call: e.Call.ID, State: "waiting", Text: e.Asked.Prompt})
+	case turn.SetTimer:
+		l.setTimer(e.Timer, e.After)
+	case turn.StopTimer:
+		if t := l.timers[e.Timer]; t != nil {
+			t.Stop()
+		}
+	case turn.RunHooks:
+		l.queue = append(l.queue, turn.Hooked{}) // no hooks exist yet: they have ended
+	case turn.Publish:
+		l.publish(e.Summary)
+	case turn.Trip:
+		if act := l.current(); act != nil {
+			_, _ = act.coord.Request(e.Cause) // the machine gives requestable reasons only
+		}
+	case turn.Wake:
+		l.queue = append(l.queue, turn.Woken{})
+	case turn.Show:
+		l.hub.live(LiveFrame{Kind: LiveState, State: e.State})
+	case turn.Sync, turn.Reply: // performed in perform
+	}
+}
+
+// record writes records and releases who waits for inputs that were dropped.
+func (l *Live) record(recs []event.Record) {
+	l.book.append(l.ctx, recs)
+	for i := range recs {
+		if p, err := recs[i].Body(); err == nil {
+			if d, ok := p.(event.InboxDropped); ok {
+				l.release(d.ID, outcome{err: ErrDropped})
+			}
+		}
+	}
+}
+
+func (l *Live) arm(e turn.Arm) {
+	coord := interrupt.New(interrupt.Options{Fault: func(err error) { l.log.Error("interrupt", "error", err) }})
+	act := &active{turn: e.Turn, inputs: e.Inputs, coord: coord}
+	l.mu.Lock()
+	for _, id := range e.Inputs {
+		if c := l.callers[id]; c != nil {
+			act.caller = c
+			delete(l.callers, id)
+		}
+	}
+	l.active = act
+	l.mu.Unlock()
+	if act.caller != nil {
+		act.unbind = context.AfterFunc(act.caller, func() { interrupt.Tripped(coord, act.caller) })
+	}
+	l.hub.live(LiveFrame{Kind: LiveState, Turn: e.Turn, State: "running"})
+}
+
+// retire closes the turn's coordinator under the mutex that guards finding it:
+// from here on nothing can stop that turn.
+func (l *Live) retire(n int) {
+	l.mu.Lock()
+	act := l.active
+	if act != nil && act.turn == n {
+		l.active = nil
+		act.coord.Close()
+	}
+	l.mu.Unlock()
+	if act != nil && act.unbind != nil {
+		act.unbind()
+	}
+}
+
+func (l *Live) setTimer(name turn.Timer, after time.Duration) {
+	if t := l.timers[name]; t != nil {
+		t.Stop()
+	}
+	if name == turn.TimerStorage {
+		l.timers[name] = time.AfterFunc(l.cfg.Limits.StoreWait, func() { l.tell(turn.Fired{Timer: name}) })
+		return
+	}
+	l.timers[name] = time.AfterFunc(after, func() { l.tell(turn.Fired{Timer: name}) })
+}
+
+func (l *Live) publish(sum turn.Summary) {
+	l.hub.push(l.book.shown()...)
+	l.mu.Lock()
+	l.status.Last = &sum
+	l.status.Running, l.status.Stopping = false, false
+	l.mu.Unlock()
+	l.hub.live(LiveFrame{Kind: LiveState, Turn: sum.Turn, State: "ended", Summary: &sum})
+	for _, id := range sum.Inputs {
+		l.release(id, outcome{sum: sum})
+	}
+}
+
+const resultsKept = 256
+
+// release answers who waits for input and keeps the answer for who comes late.
+func (l *Live) release(id event.InputID, o outcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, ch := range l.waiters[id] {
+		ch <- o
+	}
+	delete(l.waiters, id)
+	l.results[id] = o
+	if l.order = append(l.order, id); len(l.order) > resultsKept {
+		delete(l.results, l.order[0])
+		l.order = l.order[1:]
+	}
+}
+
+// refresh renews the status after a step.
+func (l *Live) refresh(before turn.Phase) {
+	s := l.state
+	var qs []Question
+	if st := s.OpenStep(); st != nil && s.Phase() == turn.PhaseCalling {
+		for _, c := range st.Calls {
+			if c.Approval != "" {
+				qs = append(qs, Question{c.ID, event.ApprovalAsked{ID: c.Approval, Tool: c.Name, Prompt: c.Prompt}})
+			}
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.status.Running = s.Phase() != turn.PhaseIdle
+	l.status.Stopping = s.Stopping()
+	l.status.Approvals = qs
+	l.status.Seq = s.Last()
+	l.status.Held = s.Held()
+	l.status.Storage = ""
+	if f := s.Broken(); f != nil {
+		l.status.Storage = "storage failed: " + f.Message
+	}
+	if s.Turn != nil {
+		l.status.Turn = s.Turn.Number
+	}
+	if before != s.Phase() && s.Phase() == turn.PhaseIdle {
+		l.hub.wakeAll()
+	}
+}

@@ -1,0 +1,384 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
+	"github.com/ripcord-go/ripcord/turn"
+)
+
+// Live is a live session. All methods may be called from any goroutine.
+type Live struct {
+	cfg    Config
+	ctx    context.Context // its life; ended by Close
+	end    context.CancelCauseFunc
+	log    *slog.Logger
+	posts  chan post
+	quit   chan struct{} // closed by Close: the driver ends once idle
+	gone   chan struct{} // closed when the driver has ended
+	work   sync.WaitGroup
+	adrift sync.WaitGroup // quarantined tools; never waited for
+
+	hub  hub
+	jobs jobs
+
+	// Owned by the driver.
+	state  *turn.State
+	book   *book
+	queue  []turn.Input
+	tokens map[turn.Token]chan answer
+	token  turn.Token
+	timers map[turn.Timer]*time.Timer
+	told   *active // whose trip the machine was told of
+	offs   map[int]int
+
+	mu       sync.Mutex
+	active   *active // changed only in arm and retire
+	waiters  map[event.InputID][]chan outcome
+	results  map[event.InputID]outcome
+	order    []event.InputID // of results, oldest first
+	callers  map[event.InputID]context.Context
+	status   Status
+	stray    map[event.CallID]string // quarantined and still running
+	inputSeq atomic.Uint64
+	closing  bool
+}
+
+// active is the turn that can be stopped now.
+type active struct {
+	turn   int
+	inputs []event.InputID
+	coord  *interrupt.Coordinator
+	caller context.Context // who drives the turn; nil if nobody waits with it
+	unbind func() bool
+}
+
+type post struct {
+	make   func(turn.Token) turn.Input
+	answer chan answer // nil: nobody waits
+}
+
+type answer struct {
+	value any
+	err   error
+}
+
+type outcome struct {
+	sum turn.Summary
+	err error
+}
+
+// Status is a session as seen from outside. It is for display only.
+type Status struct {
+	Running   bool
+	Stopping  bool
+	Turn      int
+	Seq       event.Seq
+	Approvals []Question
+	Held      []string
+	Storage   string
+	Unwinding []string
+	Last      *turn.Summary
+	Recovered *Recovery
+	Model     event.ModelConfig
+	Header    event.SessionOpened
+}
+
+// Question is an open approval.
+type Question struct {
+	Call  event.CallID
+	Asked event.ApprovalAsked
+}
+
+// ErrClosed is returned by a session that was closed.
+var ErrClosed = errors.New("the session is closed")
+
+// ErrDropped is returned to who waits for an input that was thrown away unrun.
+var ErrDropped = errors.New("the input was dropped and never ran")
+
+// ErrNoInput is returned for an input that the session does not know.
+var ErrNoInput = errors.New("no such input in this session")
+
+// ask posts in to the driver and waits for its answer.
+func (l *Live) ask(ctx context.Context, in func(turn.Token) turn.Input) (any, error) {
+	p := post{make: in, answer: make(chan answer, 1)}
+	select {
+	case l.posts <- p:
+	case <-l.gone:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	select {
+	case a := <-p.answer:
+		return a.value, a.err
+	case <-l.gone:
+		select {
+		case a := <-p.answer:
+			return a.value, a.err
+		default:
+			return nil, ErrClosed
+		}
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// tell posts in and does not wait for it to be taken as a fact.
+func (l *Live) tell(in turn.Input) {
+	select {
+	case l.posts <- post{make: func(turn.Token) turn.Input { return in }}:
+	case <-l.gone:
+	}
+}
+
+// Input is what a caller submits.
+type Input struct {
+	ID      event.InputID // empty: one is made
+	Input   event.UserInput
+	Key     string
+	Options event.SubmitOptions
+	By      string
+	// Caller, if set, drives the turn: when it ends the turn is stopped with
+	// PARENT_CANCELLED.
+	Caller context.Context
+}
+
+// Submit accepts input durably and returns its address. It does not wait for
+// the turn. ctx bounds the acceptance only.
+func (l *Live) Submit(ctx context.Context, in Input) (event.InputID, error) {
+	if l.cfg.Model == nil {
+		return "", &turn.RefusedError{Failure: event.Failure{Code: event.FailConfig, Message: "the session has no model", Hint: "configure one"}}
+	}
+	if in.ID == "" {
+		in.ID = l.newInput()
+	}
+	if in.Caller != nil {
+		l.mu.Lock()
+		l.callers[in.ID] = in.Caller
+		l.mu.Unlock()
+	}
+	v, err := l.ask(ctx, func(t turn.Token) turn.Input {
+		return turn.Submit{Token: t, Accepted: event.InboxAccepted{ID: in.ID, Input: in.Input, Priority: event.PriorityLater,
+			Key: in.Key, Options: in.Options, By: in.By}}
+	})
+	if err != nil {
+		return "", err
+	}
+	return v.(event.InputID), nil
+}
+
+// Continue starts a turn without new input: on what is held, else on nothing.
+func (l *Live) Continue(ctx context.Context, by string) (event.InputID, error) {
+	if l.cfg.Model == nil {
+		return "", &turn.RefusedError{Failure: event.Failure{Code: event.FailConfig, Message: "the session has no model", Hint: "configure one"}}
+	}
+	id := l.newInput()
+	_, err := l.ask(ctx, func(t turn.Token) turn.Input { return turn.Go{ID: id, By: by, Token: t} })
+	return id, err
+}
+
+// Address names the turn that an interrupt means: the active one if both are
+// zero.
+type Address struct {
+	Input event.InputID
+	Turn  int
+}
+
+// Stop says what an interrupt came to.
+type Stop int
+
+const (
+	Stopping Stop = iota
+	StopIdle
+	StopMismatch
+	StopAlready
+)
+
+// Interrupt stops the addressed turn, on the caller's goroutine: when it
+// returns, the signal has tripped, the model's connection is being closed and
+// terminators have run. force ends every grace. A turn that has ended, or is
+// another, is not touched.
+func (l *Live) Interrupt(a Address, cause interrupt.Cause, force bool) (Stop, error) {
+	if !cause.Reason.Requestable() {
+		return StopIdle, &interrupt.RefusedError{Reason: cause.Reason}
+	}
+	act := l.current()
+	switch {
+	case act == nil:
+		l.log.Debug("interrupt: no active turn")
+		return StopIdle, nil
+	case !act.named(a):
+		l.log.Debug("interrupt: another turn is active", "turn", act.turn)
+		return StopMismatch, nil
+	}
+	first, err := act.coord.Request(cause)
+	if err != nil {
+		return StopIdle, err
+	}
+	if force {
+		act.coord.Force()
+	}
+	switch {
+	case first:
+		l.log.Info(cause.Reason.String(), "turn", act.turn, "who", cause.Who)
+		return Stopping, nil
+	case act.coord.IsClosed():
+		return StopIdle, nil
+	default:
+		return StopAlready, nil
+	}
+}
+
+func (a *active) named(by Address) bool {
+	if by.Turn != 0 && by.Turn != a.turn {
+		return false
+	}
+	if by.Input == "" {
+		return true
+	}
+	for _, id := range a.inputs {
+		if id == by.Input {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *Live) current() *active {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.active
+}
+
+// ClearInbox drops what waits, as a recorded act, and returns the texts.
+func (l *Live) ClearInbox(ctx context.Context, by string) ([]string, error) {
+	v, err := l.ask(ctx, func(t turn.Token) turn.Input { return turn.Clear{By: by, Token: t} })
+	if err != nil {
+		return nil, err
+	}
+	texts, _ := v.([]string)
+	return texts, nil
+}
+
+// Decide answers an open approval. An answer to one that is no longer open is
+// a [*turn.RefusedError] with code "stale".
+func (l *Live) Decide(ctx context.Context, id event.ApprovalID, d event.Decision, by, why string) error {
+	_, err := l.ask(ctx, func(t turn.Token) turn.Input {
+		return turn.Decided{ID: id, Decision: d, By: by, Why: why, Token: t}
+	})
+	return err
+}
+
+// Wait returns the summary of the turn that processes input, once its ending
+// is durable.
+func (l *Live) Wait(ctx context.Context, input event.InputID) (turn.Summary, error) {
+	ch := make(chan outcome, 1)
+	l.mu.Lock()
+	if o, ok := l.results[input]; ok {
+		l.mu.Unlock()
+		return o.sum, o.err
+	}
+	l.waiters[input] = append(l.waiters[input], ch)
+	l.mu.Unlock()
+	select {
+	case o := <-ch:
+		return o.sum, o.err
+	case <-ctx.Done():
+		return turn.Summary{}, context.Cause(ctx)
+	case <-l.gone:
+		select {
+		case o := <-ch:
+			return o.sum, o.err
+		default:
+			return turn.Summary{}, ErrClosed
+		}
+	}
+}
+
+// Status returns how the session stands.
+func (l *Live) Status() Status {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	st := l.status
+	for _, name := range l.stray {
+		st.Unwinding = append(st.Unwinding, name)
+	}
+	return st
+}
+
+// Close ends the live session: its turn is interrupted for reason, its jobs end
+// unless kept, the journal is closed. ctx bounds the waiting; when it ends
+// first, what is left is left to recovery and the error says so. It is
+// idempotent.
+func (l *Live) Close(ctx context.Context, reason interrupt.Reason) error {
+	l.mu.Lock()
+	again := l.closing
+	l.closing = true
+	l.mu.Unlock()
+	if again {
+		select {
+		case <-l.gone:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	if _, err := l.ask(ctx, func(t turn.Token) turn.Input { return turn.CloseSession{Token: t} }); err != nil && !errors.Is(err, ErrClosed) {
+		return fmt.Errorf("close session %s: %w", l.cfg.ID, err)
+	}
+	_, _ = l.Interrupt(Address{}, interrupt.Cause{Reason: reason, Who: "close", At: time.Now()}, false) // idle is fine
+	if err := l.settle(ctx); err != nil {
+		return fmt.Errorf("close session %s: the turn has not ended: %w; recovery will close it", l.cfg.ID, err)
+	}
+	l.jobs.stopAll(l.cfg.Limits)
+	close(l.quit)
+	select {
+	case <-l.gone:
+	case <-ctx.Done():
+		return fmt.Errorf("close session %s: %w", l.cfg.ID, context.Cause(ctx))
+	}
+	l.end(ErrClosed)
+	if err := wait(ctx, &l.work); err != nil {
+		return fmt.Errorf("close session %s: work of it still runs: %w", l.cfg.ID, err)
+	}
+	return l.book.close()
+}
+
+// wait waits for wg until ctx ends.
+func wait(ctx context.Context, wg *sync.WaitGroup) error {
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }() // ends when the work it waits for does
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// settle waits for the end of the turn that runs.
+func (l *Live) settle(ctx context.Context) error {
+	sub, _ := l.hub.subscribe()
+	defer sub.Close()
+	for {
+		if l.current() == nil && !l.Status().Running {
+			return nil
+		}
+		select {
+		case <-sub.wake:
+			sub.drain()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-l.gone:
+			return nil
+		}
+	}
+}

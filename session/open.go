@@ -1,0 +1,180 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
+	"github.com/ripcord-go/ripcord/tool"
+	"github.com/ripcord-go/ripcord/turn"
+)
+
+// Recovery is what opening a session had to close.
+type Recovery struct {
+	Turn    int // closed as interrupted; 0 if none was open
+	Added   int // records
+	Torn    int64
+	File    string
+	Adopted []event.JobID
+}
+
+// Open takes the session that cfg describes: it folds the journal, closes what
+// a crash left open (REC-03) and starts the driver. The context bounds the
+// opening; the session lives until Close.
+func Open(ctx context.Context, cfg Config) (*Live, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	cfg.Limits = cfg.Limits.withDefaults()
+	ledger := turn.NewLedger()
+	for r, err := range cfg.Records {
+		if err != nil {
+			return nil, fmt.Errorf("read session %s: %w", cfg.ID, err)
+		}
+		if err := ledger.Apply(&r); err != nil {
+			return nil, fmt.Errorf("read session %s: %w", cfg.ID, err)
+		}
+	}
+	if cfg.Dir != "" {
+		if err := os.MkdirAll(filepath.Join(cfg.Dir, "spool"), 0o700); err != nil {
+			return nil, fmt.Errorf("open session %s: %w", cfg.ID, err)
+		}
+	}
+	found := cfg.Writer.Recovered()
+	b := &book{w: cfg.Writer, epoch: found.Epoch + 1, last: found.Last, log: cfg.Log}
+	rec, err := begin(ctx, cfg, ledger, b)
+	if err != nil {
+		return nil, fmt.Errorf("open session %s: %w", cfg.ID, err)
+	}
+	l := newLive(ctx, cfg, ledger, b)
+	l.status.Recovered = rec
+	if ledger.Turn != nil && ledger.Turn.End != nil {
+		sum := turn.Summarize(ledger)
+		l.status.Last = &sum
+	}
+	l.refresh(turn.PhaseIdle)
+	go l.drive() // ends in Close, which waits for l.gone
+	return l, nil
+}
+
+func newLive(ctx context.Context, cfg Config, ledger *turn.Ledger, b *book) *Live {
+	l := &Live{cfg: cfg, log: cfg.Log, posts: make(chan post, 64), quit: make(chan struct{}), gone: make(chan struct{}),
+		state: turn.NewState(ledger, b.epoch, cfg.Turn), book: b, tokens: map[turn.Token]chan answer{},
+		timers: map[turn.Timer]*time.Timer{}, offs: map[int]int{},
+		waiters: map[event.InputID][]chan outcome{}, results: map[event.InputID]outcome{},
+		callers: map[event.InputID]context.Context{}, stray: map[event.CallID]string{}}
+	l.ctx, l.end = interrupt.Lifetime(ctx)
+	l.jobs.next = len(ledger.Jobs)
+	l.hub.shown = ledger.Last()
+	l.status.Model, l.status.Header = cfg.Turn.Config, ledger.Header
+	return l
+}
+
+// begin writes the epoch's first records: the header of a new journal, who
+// writes now, what was torn, and the closers of what a crash left open.
+func begin(ctx context.Context, cfg Config, ledger *turn.Ledger, b *book) (*Recovery, error) {
+	var recs []event.Record
+	add := func(p event.Payload) error {
+		r, err := event.New(p, time.Now())
+		if err != nil {
+			return err
+		}
+		r.Seq, r.Epoch, r.Batch = ledger.Last()+1, b.epoch, ledger.LastBatch()
+		if err := ledger.Apply(&r); err != nil {
+			return err
+		}
+		recs = append(recs, r)
+		return nil
+	}
+	if ledger.Last() < 0 {
+		if err := add(cfg.Header); err != nil {
+			return nil, err
+		}
+	}
+	if err := add(event.LeaseTaken{Owner: cfg.Owner}); err != nil {
+		return nil, err
+	}
+	rec, evidence := &Recovery{}, []event.Evidence(nil)
+	if t := cfg.Writer.Recovered().Torn; t != nil {
+		rec.Torn, rec.File = t.Bytes, t.File
+		if err := add(event.TornSaved{Offset: t.Offset, Bytes: t.Bytes, File: t.File}); err != nil {
+			return nil, err
+		}
+	}
+	if turn.NeedsRecovery(ledger) {
+		rec.Turn = ledger.OpenTurn()
+		if cfg.Observe != nil {
+			evidence = cfg.Observe(ctx, ledger, false)
+		}
+	}
+	closers, err := turn.Recover(ledger, b.epoch, evidence, cfg.Turn.MarkerText)
+	if err != nil {
+		return nil, err
+	}
+	recs = append(recs, closers...)
+	rec.Added = len(closers)
+	b.append(ctx, recs)
+	if f := b.sync(ctx); f != nil {
+		return nil, &turn.RefusedError{Failure: *f}
+	}
+	b.frames = nil
+	for _, e := range evidence {
+		if e.Kept && e.Job != "" {
+			rec.Adopted = append(rec.Adopted, e.Job)
+		}
+	}
+	if rec.Added == 0 && rec.Torn == 0 {
+		return nil, nil
+	}
+	return rec, nil
+}
+
+// Readopt puts a kept job, found alive after a crash, under the session's care
+// again.
+func (l *Live) Readopt(id event.JobID, p tool.Process) { l.watch(&job{id: id, process: p, keep: true}) }
+
+func (l *Live) newInput() event.InputID { return event.InputID("i_" + randomID()) }
+
+// NewSessionID makes an id that sorts by time of creation.
+func NewSessionID(now time.Time) event.SessionID {
+	ms := now.UnixMilli()
+	var b [6]byte
+	for i := 5; i >= 0; i-- {
+		b[i] = byte(ms)
+		ms >>= 8
+	}
+	enc := base32.HexEncoding.WithPadding(base32.NoPadding)
+	return event.SessionID("s_" + strings.ToLower(enc.EncodeToString(b[:])) + randomID()[:8])
+}
+
+func randomID() string {
+	var b [10]byte
+	rand.Read(b[:]) // never fails
+	return strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
+}
+
+// fileName returns id if it is safe as a file name, else a name made of its
+// digest.
+func fileName(id string) string {
+	safe := id != "" && len(id) <= 80 && !strings.HasPrefix(id, ".")
+	for _, r := range id {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.') {
+			safe = false
+		}
+	}
+	if safe {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "x_" + hex.EncodeToString(sum[:12])
+}

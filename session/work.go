@@ -1,0 +1,321 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/gate"
+	"github.com/ripcord-go/ripcord/interrupt"
+	"github.com/ripcord-go/ripcord/model"
+	"github.com/ripcord-go/ripcord/tool"
+	"github.com/ripcord-go/ripcord/turn"
+)
+
+// errSilent is the cause with which an attempt is cut when nothing came.
+var errSilent = errors.New("the model was silent for too long")
+
+// attempt asks the model, on a goroutine of its own. Both sources of
+// cancellation are looked at once more before the first byte.
+func (l *Live) attempt(e turn.Ask) {
+	act := l.current()
+	if act == nil || interrupt.Tripped(act.coord, act.caller) {
+		l.queue = append(l.queue, turn.Answered{Attempt: e.Attempt, Cut: true})
+		return
+	}
+	l.offs = map[int]int{}
+	sig := act.coord.Signal()
+	l.work.Go(func() {
+		in := turn.Answered{Attempt: e.Attempt}
+		in.Failure, in.Cut = l.stream(sig, e)
+		l.tell(in)
+	})
+}
+
+// stream hands the answer's deltas to the driver and returns how it ended.
+func (l *Live) stream(sig interrupt.Signal, e turn.Ask) (failure *event.Failure, cut bool) {
+	turnCtx, stop := interrupt.ContextOf(l.ctx, sig)
+	defer stop()
+	ctx, silence := context.WithCancelCause(turnCtx)
+	defer silence(nil)
+	limit := l.cfg.Limits.Idle
+	idle := time.AfterFunc(limit, func() { silence(errSilent) })
+	defer idle.Stop()
+	defer func() {
+		if p := recover(); p != nil {
+			l.log.Error("model driver panicked", "panic", p, "stack", string(debug.Stack()))
+			failure = &event.Failure{Code: event.FailInternal, Message: fmt.Sprintf("the model driver panicked: %v", p)}
+		}
+	}()
+	req := model.Request{System: e.Config.System, Messages: e.Messages, Tools: e.Config.Tools, Params: e.Config.Params,
+		Activity: func(int) { idle.Reset(limit) }}
+	if l.cfg.Blobs != nil {
+		req.Blob = l.cfg.Blobs.Get
+	}
+	for d, err := range l.cfg.Model.Stream(ctx, req) {
+		if err != nil {
+			return l.attemptFailure(ctx, sig, err)
+		}
+		select {
+		case l.posts <- post{make: func(turn.Token) turn.Input { return turn.Streamed{Attempt: e.Attempt, Delta: d} }}:
+		case <-sig.Done():
+			return nil, true
+		case <-l.gone:
+			return nil, true
+		}
+	}
+	return nil, false
+}
+
+// attemptFailure maps what the driver returned: cancellation is terminal and
+// never a failure of the model (TRN-19).
+func (l *Live) attemptFailure(ctx context.Context, sig interrupt.Signal, err error) (*event.Failure, bool) {
+	var me *model.Error
+	switch {
+	case sig.Cancelled() || l.ctx.Err() != nil:
+		return nil, true
+	case errors.Is(context.Cause(ctx), errSilent):
+		return &event.Failure{Code: event.FailStall, Message: fmt.Sprintf("nothing came from the model for %v", l.cfg.Limits.Idle),
+			Hint: "the provider may be overloaded; try again or another model"}, false
+	case errors.As(err, &me):
+		l.log.Warn("model", "error", err, "below", me.Err)
+		f := me.Failure
+		return &f, false
+	default:
+		return &event.Failure{Code: event.FailTransport, Message: err.Error()}, false
+	}
+}
+
+// show sends a delta to the surfaces before it is recorded.
+func (l *Live) show(s turn.Streamed) {
+	st := l.state.OpenStep()
+	if st == nil || s.Attempt != st.Attempt {
+		return
+	}
+	f := LiveFrame{Turn: l.state.Turn.Number, Step: st.Number}
+	switch d := s.Delta.(type) {
+	case event.TextDelta:
+		f.Kind, f.Block, f.Text = LiveText, d.Block, d.Text
+	case event.ReasoningDelta:
+		f.Kind, f.Block, f.Text = LiveReasoning, d.Block, d.Text
+	case event.CallStart:
+		f.Kind, f.Block, f.Name = LiveTool, d.Block, d.Name
+	case event.ArgsDelta:
+		f.Kind, f.Block, f.Text = LiveTool, d.Block, d.Text
+	case event.CallEnd, event.UsageDelta, event.Finish:
+		return
+	}
+	f.Off = l.offs[f.Block]
+	l.offs[f.Block] += len(f.Text)
+	l.hub.live(f)
+}
+
+// judge has the gate judge a call. No verdict is no permission: an error, a
+// panic and an interrupted wait deny.
+func (l *Live) judge(c *turn.Call) {
+	act := l.current()
+	spec, known := l.cfg.Tools.Spec(c.Name)
+	if act == nil || !known {
+		l.queue = append(l.queue, turn.Judged{Call: c.ID, By: "session", Why: "the turn is over"})
+		return
+	}
+	call := l.callFor(c)
+	l.work.Go(func() {
+		ctx, stop := interrupt.ContextOf(l.ctx, act.coord.Signal())
+		defer stop()
+		l.tell(l.verdict(ctx, call, spec))
+	})
+}
+
+func (l *Live) verdict(ctx context.Context, call *tool.Call, spec tool.Spec) (in turn.Judged) {
+	in = turn.Judged{Call: call.ID, By: "gate"}
+	if l.cfg.Gate == nil {
+		in.Why = "no gate is configured"
+		return in
+	}
+	v, err := gate.Closed(l.cfg.Gate).Judge(ctx, call, spec)
+	if err != nil {
+		in.Why = "the gate gave no verdict: " + err.Error()
+		return in
+	}
+	in.By, in.Why, in.Prompt = v.By, v.Why, v.Prompt
+	switch {
+	case v.Decision == gate.Allow:
+		in.Verdict = turn.VerdictAllow
+	case v.Decision == gate.Ask:
+		in.Verdict = turn.VerdictAsk
+	case v.Final:
+		in.Verdict = turn.VerdictBlock
+	default:
+		in.Verdict = turn.VerdictDeny
+	}
+	return in
+}
+
+// callFor is the call as tools and gates see it.
+func (l *Live) callFor(c *turn.Call) *tool.Call {
+	return &tool.Call{ID: c.ID, Name: c.Name, Args: c.Args, Session: l.cfg.ID, Turn: c.Turn, Step: c.Step,
+		Dir: l.state.Header.Cwd, Spool: l.spool(c.ID)}
+}
+
+// spool is the base path of what a call leaves beside the journal. A call's id
+// may be a provider's: only what is safe in a file name is used as it is.
+func (l *Live) spool(id event.CallID) string {
+	if l.cfg.Dir == "" {
+		return ""
+	}
+	return filepath.Join(l.cfg.Dir, "spool", fileName(string(id)))
+}
+
+// run starts a call's runner. It journals start and end itself; what is
+// quarantined lives on, named and fenced.
+func (l *Live) run(c *turn.Call) {
+	act := l.current()
+	t, _ := l.cfg.Tools.Lookup(c.Name)
+	behaviour := interrupt.BehaviourOf(t)
+	spec, _ := l.cfg.Tools.Spec(c.Name)
+	if act == nil {
+		l.queue = append(l.queue, turn.End{Turn: c.Turn, Call: c.ID, Ended: event.CallEnded{Outcome: event.CallSkipped}})
+		return
+	}
+	b := &callBook{l: l, turn: c.Turn, call: c.ID, behaviour: behaviour.String(), effect: spec.Effect.String()}
+	r := &tool.Run{Tool: t, Call: l.callFor(c), Signal: act.coord.Signal(), Book: b,
+		Tripped: func() bool { return interrupt.Tripped(act.coord, act.caller) },
+		Bound:   l.cfg.Limits.Tool, Inline: l.cfg.Limits.Inline, Names: l.cfg.Tools.Names(),
+		Fence: func() error { return l.fence(act) }, Recorder: b, Jobs: b, Live: b}
+	if l.cfg.Blobs != nil {
+		r.Blobs = l.cfg.Blobs
+	}
+	if behaviour.HasRegistrar() {
+		if reg, err := act.coord.Registrar(); err == nil {
+			r.Registrar = reg
+		}
+	}
+	l.work.Go(func() {
+		e, left := r.Do(l.ctx)
+		if e.Stack != "" {
+			l.log.Error("tool panicked", "tool", c.Name, "call", c.ID, "stack", e.Stack)
+		}
+		if left != nil {
+			l.drift(c, left)
+		}
+	})
+}
+
+// drift names a quarantined call until its goroutine ends.
+func (l *Live) drift(c *turn.Call, left <-chan struct{}) {
+	l.mu.Lock()
+	l.stray[c.ID] = fmt.Sprintf("%s (%s) of turn %d", c.Name, c.ID, c.Turn)
+	l.mu.Unlock()
+	l.log.Warn("call quarantined", "tool", c.Name, "call", c.ID, "turn", c.Turn)
+	l.adrift.Go(func() {
+		<-left
+		l.mu.Lock()
+		delete(l.stray, c.ID)
+		l.mu.Unlock()
+		l.hub.wakeAll()
+	})
+}
+
+// fence refuses what names a closed turn.
+func (l *Live) fence(act *active) error {
+	if l.current() != act {
+		return turn.ErrNotNow
+	}
+	return nil
+}
+
+// callBook is the journal as the runner of one call sees it.
+type callBook struct {
+	l         *Live
+	turn      int
+	call      event.CallID
+	behaviour string
+	effect    string
+}
+
+func (b *callBook) Start(ctx context.Context) error {
+	_, err := b.l.ask(ctx, func(t turn.Token) turn.Input {
+		return turn.Begin{Turn: b.turn, Call: b.call, Behaviour: b.behaviour, Effect: b.effect, Token: t}
+	})
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", tool.ErrSkipped, err)
+}
+
+func (b *callBook) End(ctx context.Context, e tool.Ended) error {
+	fatal := ""
+	if e.Outcome == event.CallFatal {
+		fatal = e.Err
+	}
+	_, err := b.l.ask(ctx, func(t turn.Token) turn.Input {
+		return turn.End{Turn: b.turn, Call: b.call, Ended: ended(e), Fatal: fatal, Token: t}
+	})
+	return err
+}
+
+func (b *callBook) Late(e tool.Ended) {
+	b.l.tell(turn.Late{Turn: b.turn, Call: b.call, Ended: ended(e)})
+}
+
+// ended puts a runner's facts into the record's shape.
+func ended(e tool.Ended) event.CallEnded {
+	out := event.CallEnded{Outcome: e.Outcome, Content: e.Result.Content, ExitCode: e.Result.ExitCode, Signal: e.Result.Signal,
+		TimedOut: e.Result.TimedOut, Output: e.Result.Output, Survivors: e.Result.Survivors, Diff: e.Result.Diff}
+	if e.Outcome != event.CallSkipped && e.Outcome != event.CallInvalid {
+		ms := e.Ran.Milliseconds()
+		out.RanMS = &ms
+	}
+	switch e.Outcome {
+	case event.CallFinished, event.CallFinishedLate:
+		ok := e.Result.Success
+		out.Success = &ok
+	case event.CallInvalid:
+		out.Success = new(bool)
+	case event.CallFatal, event.CallStopped, event.CallSkipped, event.CallWasDenied, event.CallUnknown, event.CallQuarantined:
+	}
+	if e.Err != "" {
+		out.Content = append(event.TextOf(e.Err), out.Content...)
+	}
+	return out
+}
+
+// Record puts a process or job fact into the journal, for the call's turn.
+func (b *callBook) Record(ctx context.Context, p event.Payload) error {
+	p = b.l.relative(p)
+	_, err := b.l.ask(ctx, func(t turn.Token) turn.Input {
+		return turn.Fact{Turn: b.turn, Call: b.call, Payload: p, Token: t}
+	})
+	return err
+}
+
+// Output shows a running call's output.
+func (b *callBook) Output(text string) {
+	b.l.hub.live(LiveFrame{Kind: LiveTool, Turn: b.turn, Call: b.call, Text: text})
+}
+
+// relative turns spool paths into paths below the session's folder, so that a
+// data root can be moved.
+func (l *Live) relative(p event.Payload) event.Payload {
+	rel := func(path string) string {
+		if r, err := filepath.Rel(l.cfg.Dir, path); err == nil && path != "" && l.cfg.Dir != "" && !strings.HasPrefix(r, "..") {
+			return r
+		}
+		return path
+	}
+	switch p := p.(type) {
+	case event.ProcessStarted:
+		p.Spool = rel(p.Spool)
+		return p
+	case event.JobStarted:
+		p.Spool = rel(p.Spool)
+		return p
+	}
+	return p
+}
