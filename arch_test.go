@@ -132,7 +132,8 @@ func TestArchitectureSeesPlantedViolations(t *testing.T) {
 		pkg, imp string
 		ok       bool
 	}{
-		{"event", module + "/interrupt", false},
+		{"event", module + "/interrupt", false}, // proves INT-50: no fact and no wire can hold a signal
+		{"api", module + "/interrupt", false},
 		{"interrupt", module + "/tool", false}, // proves INT-19
 		{"interrupt", "context", true},
 		{"model", module + "/interrupt", false}, // proves INT-46

@@ -18,14 +18,18 @@ import (
 
 const (
 	maxFunc = 70  // lines of a function that is not a test
-	maxFile = 600 // lines of any Go file
+	maxFile = 600 // lines of a Go file
+	maxTest = 800 // lines of a file of tests: tables are long
 )
 
 // exemptions are the places that may break a rule, each with its reason. A key
 // is "rule path" or "rule path name"; one that no longer exempts anything
 // fails, so that the list cannot rot.
 var exemptions = map[string]string{
-	"detach interrupt/detach.go": "the four named detachers live here (TRN-03)",
+	"detach interrupt/detach.go":     "the four named detachers live here (TRN-03)",
+	"process proc/main.go":           "a guardian is a process of its own: its end is its result",
+	"global proc/main.go mainCalled": "a fact about the process, not about a host: whether main begins with proc.Main",
+	"promotion turn/flow.go":         "a turn that failed stops its own calls; its outcome is failed, whatever their reason says",
 }
 
 // excused notes which exemptions were needed.
@@ -160,8 +164,12 @@ func lintProcess(g *goTree, f *goFile) (out []string) {
 }
 
 func lintSize(g *goTree, f *goFile) (out []string) {
-	if n := bytes.Count(f.src, []byte("\n")); n > maxFile && !excuse("file "+f.path) {
-		out = append(out, fmt.Sprintf("%s has %d lines, more than %d: is there a second noun in it?", f.path, n, maxFile))
+	limit := maxFile
+	if f.test {
+		limit = maxTest
+	}
+	if n := bytes.Count(f.src, []byte("\n")); n > limit && !excuse("file "+f.path) {
+		out = append(out, fmt.Sprintf("%s has %d lines, more than %d: is there a second noun in it?", f.path, n, limit))
 	}
 	if f.test {
 		return out
@@ -342,15 +350,16 @@ func startsGoroutine(f *goFile) (at token.Pos) {
 	return at
 }
 
-// lintGoroutines wants the page of a package that starts goroutines to say so.
+// lintGoroutines wants the page of a package that starts goroutines to say so;
+// those of a kit end with their test.
 func lintGoroutines(g *goTree, f *goFile) (out []string) {
 	starts := startsGoroutine(f)
-	if f.test || !starts.IsValid() {
+	if f.test || f.kit() || !starts.IsValid() {
 		return nil
 	}
 	for _, other := range g.files {
 		if other.dir == f.dir && path.Base(other.path) == "doc.go" && other.ast.Doc != nil &&
-			strings.Contains(other.ast.Doc.Text(), "goroutine") {
+			strings.Contains(strings.ToLower(other.ast.Doc.Text()), "goroutine") {
 			return nil
 		}
 	}
@@ -505,7 +514,8 @@ func TestLintSeesPlantedViolations(t *testing.T) {
 		{"sleep", lintSleep, "turn/x_test.go", "func f() { time.Sleep(1) }"},
 		{"process", lintProcess, "turn/x.go", "func f() { os.Exit(1) }"},
 		{"size", lintSize, "turn/x.go", long},
-		{"file", lintSize, "turn/x_test.go", strings.Repeat("\n", maxFile)},
+		{"file", lintSize, "turn/x.go", strings.Repeat("\n", maxFile)},
+		{"file of tests", lintSize, "turn/x_test.go", strings.Repeat("\n", maxTest)},
 		{"global without value", lintGlobals, "turn/x.go", "var n int"},
 		{"global that changes", lintGlobals, "turn/x.go", "var n = 1\nfunc f() { n++ }"},
 		{"global map", lintGlobals, "turn/x.go", "var m = map[int]int{}"},

@@ -134,7 +134,11 @@ func (c *Coordinator) Request(cause Cause) (first bool, err error) {
 		}
 		for _, r := range s.registrars {
 			for _, t := range r.terminators {
-				run = append(run, t.f)
+				run = append(run, func() {
+					if r.holds(t.id) { // its call may have ended meanwhile
+						t.f()
+					}
+				})
 			}
 		}
 		s.listeners = nil

@@ -15,7 +15,8 @@ type Registrar interface {
 	// Unregister removes what Register gave id to; an id it does not know is
 	// no error.
 	Unregister(id int)
-	// Close drops the call's terminators. It is idempotent.
+	// Close drops the call's terminators; one that a trip has already begun to
+	// run may still be running. It is idempotent.
 	Close()
 }
 
@@ -71,6 +72,14 @@ func (r *registrar) register(t Terminator) (id int, err error) {
 		r.isolate(t)
 	}
 	return id, err
+}
+
+// holds reports whether the terminator is still there to be run.
+func (r *registrar) holds(id int) (ok bool) {
+	r.update(func(*state) {
+		ok = slices.ContainsFunc(r.terminators, func(l listener) bool { return l.id == id })
+	})
+	return ok
 }
 
 func (r *registrar) unregister(id int) {

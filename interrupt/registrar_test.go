@@ -122,3 +122,22 @@ func TestRegistrationThatRacesWithTheTripRunsOnce(t *testing.T) {
 		}
 	}
 }
+
+// What a trip runs first may take its time; a call that ends meanwhile takes
+// its terminators along, for what they would end may be a stranger by then.
+//
+// proves INT-17, INT-47
+func TestACallThatEndsDuringTheTripIsNotTerminated(t *testing.T) {
+	c := interrupt.New(interrupt.Options{})
+	ended, running := registrar(t, c), registrar(t, c)
+	var ran []string
+	id := 0
+	c.Signal().OnCancel(func() { ended.Close(); running.Unregister(id) })
+	register(t, ended, func() { ran = append(ran, "ended") })
+	id = register(t, running, func() { ran = append(ran, "unregistered") })
+	register(t, running, func() { ran = append(ran, "running") })
+	ask(t, c)
+	if len(ran) != 1 || ran[0] != "running" {
+		t.Errorf("ran %v, want the running call's alone", ran)
+	}
+}
