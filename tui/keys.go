@@ -1,0 +1,393 @@
+package tui
+
+import (
+	"strings"
+	"time"
+
+	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/event"
+)
+
+// press gives one key its one meaning. What it does not take, the line editor
+// gets before press is called; press sees only keys that [bound] names.
+func (c *chat) press(now time.Time, p pressed) []effect {
+	before := c.pressed
+	c.pressed, c.draft = now, p.draft
+	switch p.key {
+	case "esc":
+		return c.esc(now)
+	case "ctrl+c":
+		return c.ctrlC(now)
+	case "ctrl+d":
+		return c.ctrlD()
+	case "ctrl+l":
+		return []effect{redraw{}}
+	case "ctrl+z":
+		return []effect{suspend{}}
+	case "enter":
+		return c.enter(now)
+	case "tab":
+		return c.tab()
+	case "up":
+		return c.older()
+	case "down":
+		return c.newer()
+	case "y", "n":
+		return c.answer(now, before, p.key)
+	case "c", "r", "e":
+		return c.holdLetter(p.key)
+	case "x":
+		return c.killPicked()
+	}
+	if why := later(p.key); why != "" {
+		return c.say(why)
+	}
+	return nil
+}
+
+// bound reports whether key has a meaning now; all others belong to the line
+// editor. draft is the line as it stands, first and last say whether the
+// cursor is on its first or last row.
+func (c *chat) bound(key, draft string, first, last bool) bool {
+	switch key {
+	case "esc", "ctrl+c", "ctrl+l", "ctrl+z", "enter", "tab":
+		return true
+	case "ctrl+d":
+		return draft == ""
+	case "up":
+		return c.layer == jobsLayer || first
+	case "down":
+		return c.layer == jobsLayer || last && c.at < len(c.history)
+	case "y", "n":
+		return draft == "" && len(c.approvals) > 0 && c.layer == noLayer
+	case "c", "r", "e":
+		return draft == "" && c.onTop && len(c.approvals) == 0 && c.phase == idle
+	case "x":
+		return draft == "" && c.layer == jobsLayer
+	}
+	return later(key) != ""
+}
+
+// later says of a key that it has no meaning yet; nothing is silently ignored.
+func later(key string) string {
+	switch key {
+	case "alt+up":
+		return "taking a queued text back (Alt+↑) comes later"
+	case "ctrl+b":
+		return "moving a running tool to the background (Ctrl+B) comes later"
+	case "alt+enter", "ctrl+enter":
+		return "interrupt and send at once (/now) comes later: Esc, then Enter"
+	case "shift+tab":
+		return "changing the approval mode (Shift+Tab) comes later"
+	case "ctrl+t", "ctrl+o":
+		return "the transcript view comes later: ripcord log show"
+	case "ctrl+g", "ctrl+r":
+		return "the external editor and history search come later"
+	case "alt+esc":
+		return "Alt+Esc means nothing here; Esc alone interrupts"
+	}
+	return ""
+}
+
+// escMeans says what Esc will do; its order is esc's.
+func (c *chat) escMeans() string {
+	switch {
+	case c.layer != noLayer:
+		return "esc close"
+	case c.completing():
+		return "esc close list"
+	case c.draft != "":
+		return "esc put draft away"
+	case len(c.approvals) > 0:
+		return "esc refuse and stop the turn"
+	case c.phase == sending, c.phase == running:
+		return "esc interrupt"
+	case c.phase == stopping:
+		return "esc again: kill now"
+	case c.phase == killing:
+		return "esc: already killing"
+	}
+	return "esc nothing to stop"
+}
+
+// esc closes the top layer, else stops the turn: one press, one meaning.
+func (c *chat) esc(now time.Time) []effect {
+	switch {
+	case c.layer != noLayer:
+		c.layer = noLayer
+		return nil
+	case c.completing():
+		c.complete = true
+		return nil
+	case c.draft != "":
+		c.remember(c.draft)
+		return append(c.say("draft put away: ↑ brings it back"), c.put(""))
+	case len(c.approvals) > 0:
+		return c.settle(now, event.Abort)
+	case c.phase.busy():
+		return c.stop(now)
+	}
+	if now.Sub(c.escIdle) <= rewindWindow {
+		c.escIdle = time.Time{}
+		return c.say("rewind (Esc Esc) comes later: ripcord rewind")
+	}
+	c.escIdle = now
+	return c.say("nothing is running")
+}
+
+// ctrlC is the key, the byte 0x03 and a real SIGINT alike.
+func (c *chat) ctrlC(now time.Time) []effect {
+	if c.draft != "" {
+		c.remember(c.draft)
+		return append(c.say("draft cleared: ↑ brings it back"), c.put(""))
+	}
+	if c.armed(now) {
+		return []effect{leave{130}}
+	}
+	c.knock = now
+	if !c.phase.busy() {
+		return c.arm("Ctrl+C again to leave")
+	}
+	out := c.stop(now)
+	return append(out, c.arm("interrupting; Ctrl+C again within 2 s to leave")...)
+}
+
+func (c *chat) arm(line string) []effect {
+	c.say(line)
+	return []effect{after{knockWindow + 50*time.Millisecond, timeUp{knockTimer, c.noteNo}}}
+}
+
+func (c *chat) ctrlD() []effect {
+	if c.phase.busy() {
+		return c.say("a turn is running: Esc interrupts it, Ctrl+C twice leaves")
+	}
+	return []effect{leave{0}}
+}
+
+// enter sends the line, answers a question, or sends what is held.
+func (c *chat) enter(now time.Time) []effect {
+	text := strings.TrimSpace(c.draft)
+	switch {
+	case c.layer == jobsLayer && text == "":
+		return c.say("x ends the marked job, Esc closes the list")
+	case c.letter != "" && text == c.letter:
+		return c.cardLetter(now)
+	case text == "" && len(c.approvals) > 0:
+		return c.settle(now, event.Deny)
+	case text == "" && c.phase == idle && len(c.inbox) > 0:
+		return c.resume()
+	case text == "":
+		return c.say("nothing to send")
+	case strings.HasPrefix(c.draft, "/"):
+		return c.command(text)
+	}
+	return c.send(c.draft)
+}
+
+// tab queues, like Enter while steering is not there; on a command it
+// completes.
+func (c *chat) tab() []effect {
+	if m := c.matches(); len(m) > 0 {
+		return []effect{c.put(m[0].name + " ")}
+	}
+	if strings.TrimSpace(c.draft) == "" {
+		return c.say("Tab queues what is on the line; the line is empty")
+	}
+	if strings.HasPrefix(c.draft, "/") {
+		return c.say("no command begins so; /help lists them")
+	}
+	return c.send(c.draft)
+}
+
+// answer takes y or n for the open question, unless the key belonged to a text
+// that was being typed when the question came up.
+func (c *chat) answer(now, before time.Time, key string) []effect {
+	q := c.approvals[0]
+	if !before.IsZero() && q.since.Sub(before) < typingGuard && now.Sub(q.since) < typingGuard {
+		return c.say("a question has just come up: press " + key + " again to answer it")
+	}
+	if key == "y" {
+		return c.settle(now, event.Allow)
+	}
+	return c.settle(now, event.Deny)
+}
+
+// settle answers the first open question.
+func (c *chat) settle(now time.Time, d event.Decision) []effect {
+	q := c.approvals[0]
+	c.unask(q.ID, "")
+	if d == event.Abort {
+		c.phase, c.turn.asked, c.freed = stopping, now, false
+	}
+	return []effect{decide{api.DecideRequest{Session: c.session, Approval: q.ID, Decision: d, By: who}}}
+}
+
+// holdLetter waits whether a c, r or e under a card is a command or the first
+// letter of a text; the letter stands in the line meanwhile.
+func (c *chat) holdLetter(key string) []effect {
+	c.letter = key
+	c.noteNo++
+	return []effect{c.put(key), after{letterWait, timeUp{letterTimer, c.noteNo}}}
+}
+
+func (c *chat) cardLetter(time.Time) []effect {
+	letter := c.letter
+	c.letter = ""
+	out := []effect{c.put("")}
+	switch letter {
+	case "c":
+		return append(out, c.resume()...)
+	case "r":
+		return append(out, c.say("retry from the start of this turn comes later: ripcord retry; [c] continues")...)
+	}
+	return append(out, c.say("edit and retry comes later; [c] continues, or just type")...)
+}
+
+// edit follows the line as the editor changed it.
+func (c *chat) edit(now time.Time, draft string) []effect {
+	if draft != c.draft {
+		c.complete = c.complete && strings.HasPrefix(draft, "/")
+		c.at = len(c.history)
+	}
+	c.pressed, c.draft, c.letter = now, draft, ""
+	return nil
+}
+
+// put makes text the draft.
+func (c *chat) put(text string) effect {
+	c.draft, c.complete = text, false
+	return setDraft{text}
+}
+
+// remember keeps text for ↑.
+func (c *chat) remember(text string) {
+	if n := len(c.history); strings.TrimSpace(text) != "" && (n == 0 || c.history[n-1] != text) {
+		c.history = append(c.history, text)
+	}
+	c.at = len(c.history)
+}
+
+func (c *chat) older() []effect {
+	if c.layer == jobsLayer {
+		c.jobAt = max(0, c.jobAt-1)
+		return nil
+	}
+	if c.at == 0 {
+		return c.say("nothing older")
+	}
+	at := c.at - 1
+	if c.at == len(c.history) && strings.TrimSpace(c.draft) != "" {
+		c.remember(c.draft)
+		if at = len(c.history) - 2; at < 0 {
+			c.at = 0
+			return nil
+		}
+	}
+	c.at = at
+	return []effect{c.put(c.history[at])}
+}
+
+func (c *chat) newer() []effect {
+	if c.layer == jobsLayer {
+		c.jobAt = min(c.jobAt+1, max(0, len(c.jobList)-1))
+		return nil
+	}
+	if c.at++; c.at >= len(c.history) {
+		c.at = len(c.history)
+		return []effect{c.put("")}
+	}
+	return []effect{c.put(c.history[c.at])}
+}
+
+// command is one that a line can give.
+type command struct{ name, help string }
+
+func commands() []command {
+	return []command{
+		{"/help", "keys and commands"},
+		{"/jobs", "background jobs: list, end"},
+		{"/stop", "interrupt the running turn, as Esc does"},
+		{"/now", "interrupt and send at once (comes later)"},
+		{"/quit", "leave; a running turn is interrupted"},
+	}
+}
+
+// matches lists the commands that the draft may become.
+func (c *chat) matches() []command {
+	if c.draft == "" || c.draft[0] != '/' || strings.ContainsAny(c.draft, " \n") {
+		return nil
+	}
+	var out []command
+	for _, m := range commands() {
+		if strings.HasPrefix(m.name, c.draft) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// completing reports whether the completion list is open: a layer of its own.
+func (c *chat) completing() bool { return !c.complete && len(c.matches()) > 0 }
+
+func (c *chat) command(text string) []effect {
+	name, rest, _ := strings.Cut(text, " ")
+	switch name {
+	case "/help":
+		c.layer = helpLayer
+		return []effect{c.put("")}
+	case "/jobs":
+		c.layer, c.jobAt = jobsLayer, 0
+		if id, ok := strings.CutPrefix(strings.TrimSpace(rest), "kill "); ok {
+			return []effect{c.put(""), killJob{event.JobID(strings.TrimSpace(id))}}
+		}
+		return []effect{c.put(""), askJobs{}}
+	case "/stop":
+		if !c.phase.busy() {
+			return append(c.say("nothing is running"), c.put(""))
+		}
+		return append(c.stop(c.pressed), c.put(""))
+	case "/quit", "/exit":
+		return []effect{c.put(""), leave{0}}
+	case "/now":
+		return c.say("/now comes later: Esc interrupts, Enter sends; the line is kept")
+	}
+	return c.say("no such command: " + name + "; /help lists them, a leading space sends it as text")
+}
+
+func (c *chat) killPicked() []effect {
+	if c.jobAt >= len(c.jobList) {
+		return c.say("no job to end")
+	}
+	return []effect{killJob{c.jobList[c.jobAt].ID}}
+}
+
+func (c *chat) wasListed(in listed) []effect {
+	if in.err != nil {
+		return c.say("jobs could not be listed: " + in.err.Error())
+	}
+	c.jobList = in.jobs
+	c.jobAt = min(c.jobAt, max(0, len(in.jobs)-1))
+	return nil
+}
+
+// enterLine is a whole line in line mode.
+func (c *chat) enterLine(now time.Time, line string) []effect {
+	c.pressed, c.draft = now, line
+	text := strings.TrimSpace(line)
+	if len(c.approvals) > 0 {
+		switch strings.ToLower(text) {
+		case "y", "yes":
+			return c.settle(now, event.Allow)
+		case "n", "no", "":
+			return c.settle(now, event.Deny)
+		}
+	}
+	if c.onTop && c.phase == idle && (text == "c" || text == "r" || text == "e") {
+		c.letter = text
+		return c.cardLetter(now)
+	}
+	if text == "" && (c.phase != idle || len(c.inbox) == 0) {
+		return nil
+	}
+	return c.enter(now)
+}

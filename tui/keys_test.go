@@ -1,0 +1,293 @@
+package tui_test
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// proves TUI-01, TUI-02, B140
+func TestEscStopsAStreamAndSaysSoAtOnce(t *testing.T) {
+	c := start(t, "TUI_DELAY=700ms") // the service is slow: the screen must not be
+	c.shows("enter send")
+	c.typed("stream\r")
+	c.sees("word12")
+	c.shows("esc interrupt")
+	c.typed("\x1b")
+	from := time.Now()
+	c.shows("Stopping")
+	// 30 ms tell a lone Esc from a sequence, then at most 50 ms.
+	if d := time.Since(from); d > 250*time.Millisecond {
+		t.Errorf("acknowledged after %v", d)
+	}
+	c.shows("Stopped by you")
+	c.sees("cut here")
+	c.sees("Nothing was rolled back")
+	c.wants("interrupt input=i_1 turn=0 force=false keep=true")
+	if strings.Contains(c.asked(), "force=true") {
+		t.Error("one Esc forced")
+	}
+	if strings.Contains(string(c.vt.raw), "]0;title") {
+		t.Error("the model's escape sequence reached the terminal")
+	}
+	c.typed("\x03\x03")
+	if code := c.leaves(enough); code != 130 {
+		t.Errorf("code %d", code)
+	}
+	c.restored()
+}
+
+// proves TUI-01
+func TestEscAgainKillsNow(t *testing.T) {
+	c := start(t)
+	c.shows("enter send")
+	c.typed("stubborn\r")
+	c.sees("pkg/two")
+	c.typed("\x1b")
+	c.shows("esc again: kill now")
+	c.shows("bash asked to stop")
+	c.typed("\x1b")
+	c.wants("force=true")
+	c.shows("Stopped by you")
+}
+
+// proves TUI-02
+func TestTheCardTellsWhatWasStoppedAndWhatNeverRan(t *testing.T) {
+	c := start(t)
+	c.shows("enter send")
+	c.typed("tool\r")
+	c.sees("pkg/two")
+	c.shows("1 job")
+	c.typed("\x1b")
+	c.shows("Stopped by you")
+	for _, want := range []string{"make test", "stopped · signal SIGTERM · 1.2s · 2 lines kept", "lexer.go", "never ran (skipped)", "npm run dev", "still running · /jobs", "[c]ontinue", "[r]etry and [e]dit come later"} {
+		c.shows(want)
+	}
+	c.typed("r")
+	c.shows("retry from the start of this turn comes later")
+	c.typed("c")
+	c.wants("continue")
+	c.sees("answer to")
+}
+
+// proves TUI-02: what is typed under a card is not taken for its letters
+func TestATextUnderACardMayBeginWithItsLetters(t *testing.T) {
+	c := start(t)
+	c.shows("enter send")
+	c.typed("silent\r")
+	c.shows("esc interrupt")
+	c.typed("\x1b")
+	c.shows("your text is back in the line") // B140: nothing had come
+	c.shows("› silent")
+	c.typed("\x15")
+	c.typed("carry on\r")
+	c.wants(`submit "carry on"`)
+	if strings.Contains(c.asked(), "continue") {
+		t.Error("the c of a text was taken for a command")
+	}
+}
+
+// proves TUI-01, TRN-14, B043
+func TestQueuedTextsSurviveEscAndOneEnterSendsThemInOrder(t *testing.T) {
+	c := start(t)
+	c.shows("enter send")
+	c.typed("stream\r")
+	c.sees("word3")
+	c.typed("first\r")
+	c.shows("queued, next turn: first")
+	c.typed("second\t")
+	c.shows("queued, next turn: second")
+	c.shows("enter queue")
+	c.typed("\x1b")
+	c.shows("Stopped by you")
+	c.shows("held: first")
+	c.shows("held: second")
+	c.shows("2 held · enter sends")
+	c.typed("\r")
+	c.wants("continue")
+	c.sees("answer to first")
+	c.sees("answer to second")
+	all := c.vt.all()
+	if strings.Index(all, "answer to first") > strings.Index(all, "answer to second") {
+		t.Error("out of order")
+	}
+	if strings.Count(c.asked(), "continue") != 1 {
+		t.Errorf("asked:\n%s", c.asked())
+	}
+}
+
+// proves B143, TUI-01, INT-23
+func TestCtrlCIsTheSameKnockAsKeyAndAsSignal(t *testing.T) {
+	knock := map[string]func(c *console){
+		"byte":   func(c *console) { c.typed("\x03") },
+		"signal": func(c *console) { _ = c.cmd.Process.Signal(syscall.SIGINT) },
+		"group":  func(c *console) { _ = syscall.Kill(-c.cmd.Process.Pid, syscall.SIGINT) },
+	}
+	for name, hit := range knock {
+		t.Run("idle "+name, func(t *testing.T) {
+			c := start(t)
+			c.shows("enter send")
+			hit(c)
+			c.shows("Ctrl+C again to leave")
+			hit(c)
+			if code := c.leaves(enough); code != 130 {
+				t.Errorf("code %d", code)
+			}
+			c.restored()
+		})
+		t.Run("busy "+name, func(t *testing.T) {
+			c := start(t)
+			c.shows("enter send")
+			c.typed("stubborn\r")
+			c.sees("pkg/two")
+			hit(c)
+			c.wants("interrupt input=i_1 turn=0 force=false")
+			c.shows("Stopping")
+			c.shows("the line is yours")
+			hit(c)
+			if code := c.leaves(enough); code != 130 {
+				t.Errorf("code %d", code)
+			}
+			c.wants("ended 1 aborted")
+			c.wants("released")
+			c.restored()
+		})
+	}
+}
+
+// proves B143: after the window the count starts again
+func TestAKnockIsForgottenAfterTwoSeconds(t *testing.T) {
+	c := start(t)
+	c.shows("enter send")
+	c.typed("\x03")
+	c.shows("Ctrl+C again to leave")
+	c.until("disarmed", 4*time.Second, func() bool { return !strings.Contains(c.vt.screen(), "again to leave") })
+	c.typed("\x03")
+	c.shows("Ctrl+C again to leave")
+	c.typed("\x03")
+	if code := c.leaves(enough); code != 130 {
+		t.Errorf("code %d", code)
+	}
+}
+
+// proves TUI-01, B066
+func TestCtrlCClearsADraftFirstAndOnlyThenInterrupts(t *testing.T) {
+	c := start(t)
+	c.shows("enter send")
+	c.typed("tool\r")
+	c.sees("pkg/two")
+	c.typed("half a thought")
+	c.shows("› half a thought")
+	c.typed("\x03")
+	c.shows("draft cleared")
+	if strings.Contains(c.asked(), "interrupt") {
+		t.Error("the draft's Ctrl+C reached the turn")
+	}
+	c.typed("\x03")
+	c.shows("Stopped by you")
+	c.typed("\x1b[A")
+	c.shows("› half a thought")
+}
+
+// proves B146
+func TestOnePressHasOneMeaning(t *testing.T) {
+	c := start(t)
+	c.shows("enter send")
+	c.typed("tool\r")
+	c.sees("pkg/two")
+	c.typed("/jobs\r")
+	c.shows("x end · esc close")
+	c.shows("j1 running")
+	c.typed("\x1b")
+	c.shows("esc interrupt")
+	c.typed("/he")
+	c.shows("keys and commands")
+	c.typed("\x1b")
+	c.shows("esc put draft away")
+	c.typed("\x1b")
+	c.shows("esc interrupt")
+	if strings.Contains(c.asked(), "interrupt") {
+		t.Fatal("a press that closed a layer reached the turn")
+	}
+	c.typed("\x1b")
+	c.shows("Stopped by you")
+}
+
+// proves B146: 200 presses, one interrupt, one force, and none for the next turn
+func TestTwoHundredFastPressesOfEscStopOneTurn(t *testing.T) {
+	c := start(t)
+	c.shows("enter send")
+	c.typed("stubborn\r")
+	c.sees("pkg/two")
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for range 200 {
+		c.typed("\x1b")
+		<-tick.C
+	}
+	c.shows("Stopped by you")
+	c.shows("esc nothing to stop")
+	c.typed("hello\r")
+	c.sees("answer to hello")
+	if n := strings.Count(c.asked(), "interrupt"); n != 2 {
+		t.Errorf("%d interrupts:\n%s", n, c.asked())
+	}
+	for line := range strings.Lines(c.asked()) {
+		if strings.HasPrefix(line, "interrupt") && !strings.Contains(line, "input=i_1 ") {
+			t.Errorf("not addressed to the turn: %s", line)
+		}
+	}
+}
+
+// proves TUI-03
+func TestAQuestionIsAnsweredByOneKey(t *testing.T) {
+	for key, want := range map[string]string{"y": "decide allow", "n": "decide deny", "\r": "decide deny", "\x1b": "decide abort"} {
+		t.Run(want, func(t *testing.T) {
+			c := start(t)
+			c.shows("enter send")
+			c.typed("ask\r")
+			c.shows("allow? [y/N]")
+			c.shows("bash: rm -rf /tmp/x␛[2K") // nothing of it is hidden
+			c.shows("esc refuse and stop the turn")
+			<-time.After(500 * time.Millisecond) // past the guard of a person who was typing
+			c.typed(key)
+			c.wants(want)
+			switch key {
+			case "y":
+				c.sees("removed")
+			case "\x1b":
+				c.shows("Stopped by you")
+			default:
+				c.sees("refused; it did not run")
+			}
+		})
+	}
+}
+
+// proves TUI-02: a crash is told from an interrupt
+func TestAfterACrashTheCardSaysThatNobodyAskedForIt(t *testing.T) {
+	c := start(t, "TUI_CRASHED=1")
+	c.shows("Interrupted: the process died (not you)")
+	c.shows("outcome unknown: check before it is run again")
+	c.sees("› deploy it")
+	c.typed("c")
+	c.wants("continue")
+}
+
+// proves TUI-01: what comes later says so
+func TestKeysWithoutAMeaningYetSaySo(t *testing.T) {
+	c := start(t)
+	c.shows("enter send")
+	for key, says := range map[string]string{"\x1b[1;3A": "taking a queued text back", "\x02": "Ctrl+B) comes later", "\x1b\r": "/now) comes later", "/now x\r": "/now comes later"} {
+		c.typed(key)
+		c.shows(says)
+		c.typed("\x15")
+	}
+	c.typed("/help\r")
+	c.shows("ctrl+j     new line")
+	c.typed("\x1b")
+	c.shows("esc nothing to stop")
+	c.typed("\x1b\x1b")
+	c.shows("rewind (Esc Esc) comes later")
+}

@@ -1,0 +1,254 @@
+package tui
+
+import (
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Bounds of the live part, in rows.
+const (
+	liveOutput  = 5
+	liveThought = 2
+	liveQueue   = 4
+)
+
+// live returns the rows between the printed text and the line: what streams,
+// what runs, the question, the queue, the open layer. Each is one row of at
+// most width columns; no more than height rows come back.
+func (c *chat) rows(now time.Time, width, height int) []string {
+	var below []string
+	below = append(below, c.askRows(width)...)
+	below = append(below, c.queueRows(width)...)
+	below = append(below, c.layerRows(now)...)
+	below = append(below, c.statusRows(now)...)
+	above := c.callRows(now)
+	room := height - len(below) - len(above)
+	rows := append(c.streamRows(width, room), above...)
+	rows = append(rows, below...)
+	for i := range rows {
+		rows[i] = short(rows[i], width)
+	}
+	if over := len(rows) - max(1, height); over > 0 {
+		rows = rows[over:]
+	}
+	return rows
+}
+
+// streamRows shows the end of what streams. Only a bounded piece of it is
+// wrapped, however long it is.
+func (c *chat) streamRows(width, room int) []string {
+	if c.phase == idle {
+		return nil
+	}
+	const piece = 4 << 10
+	if tail := c.stream.tail(); strings.TrimSpace(tail) != "" {
+		cut := tail[max(0, len(tail)-piece):]
+		text := ansi.Wrap(strings.ReplaceAll(clean(strings.ToValidUTF8(cut, "")), "\t", "    "), max(4, width-1), "")
+		return lastLines(text, max(1, min(room, 12)))
+	}
+	if c.stream.think != "" && c.stream.said == "" {
+		think := ansi.Wrap(clean(c.stream.think), max(4, width-3), "")
+		var out []string
+		for _, l := range lastLines(think, liveThought) {
+			out = append(out, quiet("· "+l))
+		}
+		return out
+	}
+	return nil
+}
+
+// callRows shows each running call with its time and the end of its output.
+func (c *chat) callRows(now time.Time) []string {
+	if c.phase == idle {
+		return nil
+	}
+	var out []string
+	for i := range c.turn.calls {
+		k := &c.turn.calls[i]
+		if !k.started || k.how() != "" {
+			continue
+		}
+		out = append(out, "● "+bold(k.name)+" "+k.args+quiet(" · "+seconds(now.Sub(k.from))))
+		for _, l := range lastLines(clean(k.tail), liveOutput) {
+			out = append(out, quiet("  "+strings.ReplaceAll(l, "\t", "    ")))
+		}
+	}
+	return out
+}
+
+func (c *chat) askRows(width int) []string {
+	if len(c.approvals) == 0 {
+		return nil
+	}
+	q := c.approvals[0]
+	var out []string
+	for i, l := range strings.Split(ansi.Wrap(q.Tool+": "+q.Prompt, max(8, width-4), ""), "\n") {
+		if i == 0 {
+			l = bold(l)
+		}
+		out = append(out, yellow("? ")+l)
+	}
+	more := ""
+	if n := len(c.approvals) - 1; n > 0 {
+		more = " · " + itoa(n) + " more after it"
+	}
+	if c.draft != "" {
+		return append(out, quiet("  empty the line to answer (esc puts it away)"+more))
+	}
+	return append(out, "  allow? [y/N]"+quiet(more))
+}
+
+func (c *chat) queueRows(width int) []string {
+	if len(c.inbox) == 0 || c.phase == sending {
+		return nil
+	}
+	name := "queued, next turn: "
+	if c.phase == idle {
+		name = "held: "
+	}
+	var out []string
+	for i, w := range c.inbox {
+		if i == liveQueue {
+			out = append(out, quiet("  … "+itoa(len(c.inbox)-i)+" more"))
+			break
+		}
+		out = append(out, quiet("  ↳ "+name)+short(oneLine(w.text), width))
+	}
+	if c.phase == idle {
+		out = append(out, "  "+c.heldLine())
+	}
+	return out
+}
+
+func (c *chat) layerRows(now time.Time) []string {
+	switch c.layer {
+	case helpLayer:
+		return helpRows()
+	case jobsLayer:
+		out := []string{bold("jobs") + quiet("  ↑↓ choose · x end · esc close")}
+		if len(c.jobList) == 0 {
+			return append(out, quiet("  none"))
+		}
+		for i, j := range c.jobList {
+			at := "  "
+			if i == c.jobAt {
+				at = "› "
+			}
+			out = append(out, at+string(j.ID)+" "+oneLine(string(j.State))+" "+seconds(now.Sub(j.Started))+"  "+oneLine(j.Command))
+		}
+		return out
+	case noLayer:
+	}
+	if !c.completing() {
+		return nil
+	}
+	var out []string
+	for _, m := range c.matches() {
+		out = append(out, "  "+bold(m.name)+quiet("  "+m.help))
+	}
+	return out
+}
+
+func helpRows() []string {
+	out := []string{
+		bold("keys"),
+		"  enter      send; while a turn runs: queue for the next turn (steering comes later)",
+		"  esc        close what is open, else interrupt; again: kill now",
+		"  ctrl+c     clear the line, else interrupt; twice within 2 s: leave",
+		"  ctrl+j     new line        tab  queue        ↑ ↓  earlier texts",
+		"  ctrl+d     leave, on an empty line     ctrl+l  redraw     ctrl+z  suspend",
+		"  y n        answer a question; enter is no, esc also stops the turn",
+		bold("commands"),
+	}
+	for _, m := range commands() {
+		out = append(out, "  "+m.name+strings.Repeat(" ", max(1, 11-len(m.name)))+m.help)
+	}
+	return out
+}
+
+// statusRows says what is going on, in one row.
+func (c *chat) statusRows(now time.Time) []string {
+	var out []string
+	if c.storage != "" {
+		out = append(out, red("! "+c.storage+": what happens now may not be kept"))
+	}
+	switch c.phase {
+	case idle:
+		if n := c.unwinding(); n > 0 {
+			out = append(out, yellow("◌ ")+counted(n, "call")+" of the stopped turn still unwinding")
+		}
+	case sending:
+		out = append(out, "● sending …")
+	case running:
+		what := "working"
+		if c.turn.attempt != "" {
+			what = c.turn.attempt
+		} else if c.status != "" {
+			what = oneLine(c.status)
+		}
+		out = append(out, green("● ")+what+quiet(" · "+seconds(now.Sub(c.turn.from))))
+	case stopping, killing:
+		word := "Stopping"
+		if c.phase == killing {
+			word = "Killing"
+		}
+		since := ""
+		if !c.turn.asked.IsZero() {
+			since = " · " + seconds(now.Sub(c.turn.asked))
+		}
+		line := yellow("◌ ") + word + since + quiet(c.asking())
+		if c.freed {
+			line += quiet(" · the line is yours, texts wait")
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func (c *chat) asking() string {
+	var names []string
+	for i := range c.turn.calls {
+		if k := &c.turn.calls[i]; k.started && k.how() == "" {
+			names = append(names, k.name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " · " + strings.Join(names, ", ") + " asked to stop"
+}
+
+// unwinding counts the calls of the last turn that did not stop in time.
+func (c *chat) unwinding() int {
+	n := 0
+	for i := range c.turn.calls {
+		if c.turn.calls[i].loose {
+			n++
+		}
+	}
+	return n
+}
+
+// footer always says what Esc will do, first.
+func (c *chat) footer(now time.Time) string {
+	parts := []string{c.escMeans()}
+	switch {
+	case len(c.approvals) > 0 && c.draft == "":
+		parts = append([]string{"y allow", "n refuse (default)"}, parts...)
+	case c.phase.busy():
+		parts = append(parts, "enter queue", "tab queue")
+	case c.draft == "" && len(c.inbox) > 0:
+		parts = append(parts, "enter sends "+itoa(len(c.inbox))+" held")
+	default:
+		parts = append(parts, "enter send", "ctrl+j new line")
+	}
+	if c.armed(now) {
+		parts = append(parts, "ctrl+c leave")
+	}
+	if n := len(c.jobs); n > 0 {
+		parts = append(parts, counted(n, "job"))
+	}
+	return strings.Join(append(parts, "/help"), " · ")
+}
