@@ -80,6 +80,8 @@ func (b *Book) Lates() []tool.Ended { b.mu.Lock(); defer b.mu.Unlock(); return s
 // Recorder is a [tool.Recorder] that keeps what it is given.
 type Recorder struct {
 	Err error // returned instead of keeping
+	// OnRecord, which may be nil, is called after a payload was kept.
+	OnRecord func(p event.Payload)
 
 	mu       sync.Mutex
 	payloads []event.Payload
@@ -87,6 +89,14 @@ type Recorder struct {
 
 // Record implements [tool.Recorder].
 func (r *Recorder) Record(ctx context.Context, p event.Payload) error {
+	err := r.keep(ctx, p)
+	if err == nil && r.OnRecord != nil {
+		r.OnRecord(p)
+	}
+	return err
+}
+
+func (r *Recorder) keep(ctx context.Context, p event.Payload) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.Err != nil {

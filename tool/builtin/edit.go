@@ -1,0 +1,161 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/ripcord-go/ripcord/tool"
+)
+
+type edit struct{ memory *memory }
+
+// Spec implements [tool.Tool].
+func (e *edit) Spec() tool.Spec {
+	return tool.Spec{Name: "edit", Effect: tool.Unsafe, AsksCall: e.asks,
+		Description: "Replace one passage of a text file. old must be exactly what stands in the file, white space included, without " +
+			"line numbers, and must stand there once, unless replace_all is true.",
+		Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["path","old","new"],"properties":{` +
+			`"path":{"type":"string","description":"absolute, or relative to the workspace"},` +
+			`"old":{"type":"string","description":"the passage as it stands in the file"},` +
+			`"new":{"type":"string","description":"what is to stand in its place"},` +
+			`"replace_all":{"type":"boolean","description":"replace every place where old stands"}}}`)}
+}
+
+type editArgs struct {
+	Path string  `json:"path"`
+	Old  string  `json:"old"`
+	New  *string `json:"new"`
+	All  bool    `json:"replace_all"`
+}
+
+func (e *edit) asks(call *tool.Call) (prompt string, ask bool) {
+	var a editArgs
+	if decode(call.Args, &a) != nil || a.New == nil {
+		return "edit a file that is not named", true
+	}
+	p := e.memory.asking(call, a.Path)
+	return fmt.Sprintf("edit %s (-%d +%d lines)%s", oneLine(p.show, 500), countLines([]byte(a.Old)), countLines([]byte(*a.New)), beyond(p)), true
+}
+
+// Execute implements [tool.Tool].
+func (e *edit) Execute(_ context.Context, call *tool.Call) (tool.Result, error) {
+	var a editArgs
+	if err := decode(call.Args, &a); err != nil {
+		return tool.Result{}, err
+	}
+	switch {
+	case a.New == nil:
+		return tool.Result{}, tool.Replyf("there is no new; send the call again, with an empty new to take old away")
+	case a.Old == "":
+		return tool.Result{}, tool.Replyf("old is empty; give the passage to replace, or use write for a new file")
+	case a.Old == *a.New:
+		return tool.Result{}, tool.Replyf("old and new are the same; nothing was changed")
+	}
+	p, err := e.memory.locate(call, a.Path)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	r := replacement{place: p}
+	before, err := e.base(&r, call.Dir)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	n, err := a.count(p, before)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	r.content = bytes.ReplaceAll(before, []byte(a.Old), []byte(*a.New))
+	now, err := r.commit(call)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	e.memory.see(p.real, now)
+	line := 1 + bytes.Count(before[:bytes.Index(before, []byte(a.Old))], []byte("\n"))
+	res := tool.Text(fmt.Sprintf("edited %s: %s replaced, the first at line %d", p.show, plural(n, "passage"), line))
+	res.Diff = diff(p.show, before, r.content)
+	return res, nil
+}
+
+// base reads the file as it is and fills in what r stands upon. What the model
+// has seen of it must still be so; a file that it never saw is known by the
+// passage alone.
+func (e *edit) base(r *replacement, dir string) ([]byte, error) {
+	f, fi, err := openFile(r.place, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if fi.Size() > mostWhole {
+		return nil, tool.Replyf("%s has %d bytes, the most is %d; change it with bash", r.place.show, fi.Size(), mostWhole)
+	}
+	before, err := io.ReadAll(io.LimitReader(f, mostWhole+1))
+	if err != nil {
+		return nil, tool.Replyf("%s can't be read: %w", r.place.show, err)
+	}
+	if bytes.IndexByte(before, 0) >= 0 {
+		return nil, binary(r.place, fi)
+	}
+	now := stampOf(fi, before)
+	if seen, ok := e.memory.of(r.place.real); ok && (seen.size != now.size || seen.sum != now.sum) {
+		return nil, r.changed()
+	}
+	r.base, r.mode = &now, fi.Mode().Perm()
+	return before, nil
+}
+
+// count returns how often old stands in content, or why that is no edit.
+func (a editArgs) count(p place, content []byte) (int, error) {
+	old := []byte(a.Old)
+	n := bytes.Count(content, old)
+	switch {
+	case n == 0:
+		return 0, tool.Replyf("old does not stand in %s%s; read the file and give the passage exactly as it is", p.show, hint(content, a.Old))
+	case n > 1 && !a.All:
+		return 0, tool.Replyf("old stands %d times in %s, at lines %s; give more of what is around it, or set replace_all", n, p.show, linesOf(content, old))
+	}
+	return n, nil
+}
+
+const mostNamed = 8 // lines named in a hint
+
+func linesOf(content, old []byte) string {
+	var at []string
+	line, from := 1, 0
+	for len(at) < mostNamed {
+		i := bytes.Index(content[from:], old)
+		if i < 0 {
+			return strings.Join(at, ", ")
+		}
+		line += bytes.Count(content[from:from+i], []byte("\n"))
+		at = append(at, fmt.Sprint(line))
+		line += bytes.Count(old, []byte("\n"))
+		from += i + len(old)
+	}
+	return strings.Join(at, ", ") + ", …"
+}
+
+// hint says what comes near to old.
+func hint(content []byte, old string) string {
+	if bytes.Contains(content, []byte("\r\n")) && bytes.Contains(content, []byte(strings.ReplaceAll(old, "\n", "\r\n"))) {
+		return ` (its lines end in "\r\n", old's in "\n")`
+	}
+	lines, want := strings.Split(string(content), "\n"), strings.Split(strings.Trim(old, "\n"), "\n")
+	squeeze := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	for i := range want {
+		want[i] = squeeze(want[i])
+	}
+	for i := 0; i+len(want) <= len(lines); i++ {
+		alike := want[0] != ""
+		for j := 0; alike && j < len(want); j++ {
+			alike = squeeze(lines[i+j]) == want[j]
+		}
+		if alike {
+			return fmt.Sprintf(" (at line %d something differs from it in white space only)", i+1)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,459 @@
+package builtin_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/png"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/gate"
+	"github.com/ripcord-go/ripcord/interrupt"
+	"github.com/ripcord-go/ripcord/tool"
+	"github.com/ripcord-go/ripcord/tool/builtin"
+	"github.com/ripcord-go/ripcord/tool/tooltest"
+)
+
+// desk is a workspace and one set of tools for it.
+type desk struct {
+	t   *testing.T
+	dir string
+	set *tool.Set
+	n   int
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	set, err := tool.NewSet(builtin.Tools(builtin.Options{})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &desk{t: t, dir: dir, set: set}
+}
+
+// do runs one call and returns its end.
+func (d *desk) do(name string, args map[string]any) tool.Ended {
+	d.t.Helper()
+	d.n++
+	raw, err := json.Marshal(args)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	tl, ok := d.set.Lookup(name)
+	if !ok {
+		d.t.Fatalf("there is no %s", name)
+	}
+	e, _ := (&tool.Run{Tool: tl, Call: &tool.Call{ID: event.CallID(fmt.Sprint("c_", d.n)), Name: name, Args: raw, Dir: d.dir}, Book: &tooltest.Book{}}).Do(d.t.Context())
+	if e.Outcome != event.CallFinished && e.Outcome != event.CallInvalid {
+		d.t.Errorf("%s %s: %s %s", name, raw, e.Outcome, e.Err)
+	}
+	return e
+}
+
+func (d *desk) ok(name string, args map[string]any) string {
+	d.t.Helper()
+	e := d.do(name, args)
+	if !e.Result.Success {
+		d.t.Errorf("%s: %s", name, e.Err)
+	}
+	return e.Result.Content.Text()
+}
+
+func (d *desk) refused(name string, args map[string]any, want string) {
+	d.t.Helper()
+	if e := d.do(name, args); e.Result.Success || !strings.Contains(e.Err, want) {
+		d.t.Errorf("%s %v: success %v, %q, want %q", name, args, e.Result.Success, e.Err, want)
+	}
+}
+
+func (d *desk) put(name, content string) string {
+	d.t.Helper()
+	path := filepath.Join(d.dir, name)
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		d.t.Fatal(err)
+	}
+	return path
+}
+
+func (d *desk) holds(name, want string) {
+	d.t.Helper()
+	if got, err := os.ReadFile(filepath.Join(d.dir, name)); err != nil || string(got) != want {
+		d.t.Errorf("%s holds %q (%v), want %q", name, got, err, want)
+	}
+	for _, f := range d.list(filepath.Dir(name)) {
+		if strings.Contains(f, ".ripcord-") {
+			d.t.Errorf("%s was left behind", f)
+		}
+	}
+}
+
+func (d *desk) list(dir string) (names []string) {
+	d.t.Helper()
+	entries, err := os.ReadDir(filepath.Join(d.dir, dir))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+type m = map[string]any
+
+// proves TOL-20: ranges, numbers, long lines, what is not shown.
+func TestReadGivesNumberedRangesAndSaysWhatIsLeft(t *testing.T) {
+	d := newDesk(t)
+	d.put("f", "one\ntwo\n\nfour")
+	if got := d.ok("read", m{"path": "f"}); got != "     1\tone\n     2\ttwo\n     3\t\n     4\tfour\n" {
+		t.Errorf("%q", got)
+	}
+	if got := d.ok("read", m{"path": "f", "offset": 2, "limit": 2}); got != "     2\ttwo\n     3\t\n[there is more: go on with offset=4]\n" {
+		t.Errorf("%q", got)
+	}
+	d.refused("read", m{"path": "f", "offset": 9}, "f has 4 lines; give an offset from 1 to 4")
+	d.put("empty", "")
+	if got := d.ok("read", m{"path": "empty"}); got != "[empty is empty]" {
+		t.Errorf("%q", got)
+	}
+	d.put("long", strings.Repeat("é", 3000)+"\nnext\n")
+	got := d.ok("read", m{"path": "long"})
+	if !strings.Contains(got, "[… 4000 bytes of this line are left out]\n     2\tnext") || strings.Contains(got, "UTF-8") {
+		t.Errorf("%q", got[max(0, len(got)-120):])
+	}
+	d.put("many", strings.Repeat("0123456789\n", 5000))
+	got = d.ok("read", m{"path": "many"})
+	if !strings.HasSuffix(got, "[there is more: go on with offset=2001]\n") && !strings.Contains(got, "there is more") || len(got) > 60<<10 {
+		t.Errorf("%d bytes, %q", len(got), got[len(got)-60:])
+	}
+	d.put("odd", "caf\xe9\n")
+	if got = d.ok("read", m{"path": "odd"}); !utf8.ValidString(got) || !strings.Contains(got, "not UTF-8") {
+		t.Errorf("%q", got)
+	}
+}
+
+// proves TOL-20: what is read stays within what one record holds in line.
+func TestAReadFitsInLine(t *testing.T) {
+	d := newDesk(t)
+	d.put("wide", strings.Repeat(strings.Repeat("x", 99)+"\n", 3000))
+	e := d.do("read", m{"path": "wide"})
+	if e.Result.Output != nil || len(e.Result.Content.Text()) > 32<<10 {
+		t.Errorf("%d bytes, bounded again: %+v", len(e.Result.Content.Text()), e.Result.Output)
+	}
+	var next int
+	text := e.Result.Content.Text()
+	if _, err := fmt.Sscanf(text[strings.LastIndex(text, "offset="):], "offset=%d", &next); err != nil {
+		t.Fatal(err)
+	}
+	if again := d.ok("read", m{"path": "wide", "offset": next}); !strings.HasPrefix(again, fmt.Sprintf("%6d\t", next)) || !strings.Contains(text, fmt.Sprintf("%6d\t", next-1)) {
+		t.Errorf("going on at %d leaves a gap", next)
+	}
+}
+
+// proves TOL-20, B168: a huge file is read in its range only, within bounds.
+func TestAHugeFileIsReadByItsRangeOnly(t *testing.T) {
+	d := newDesk(t)
+	path := d.put("huge", "first\nsecond\n")
+	if err := os.Truncate(path, 3<<30); err != nil { // a hole: one line of NUL bytes
+		t.Fatal(err)
+	}
+	if got := d.ok("read", m{"path": "huge", "limit": 2}); got != "     1\tfirst\n     2\tsecond\n[there is more: go on with offset=3]\n" {
+		t.Errorf("%q", got)
+	}
+	d.refused("read", m{"path": "huge", "offset": 4}, "use sed")
+	if got := d.ok("read", m{"path": "huge", "offset": 2, "limit": 1}); got != "     2\tsecond\n[there is more: go on with offset=3]\n" {
+		t.Errorf("%q", got)
+	}
+	d.put("line", strings.Repeat("x", 9<<20)+"\nlast\n")
+	if got := d.ok("read", m{"path": "line"}); !strings.HasSuffix(got, "[… 9435184 bytes of this line are left out]\n     2\tlast\n") {
+		t.Errorf("%q", got[max(0, len(got)-100):])
+	}
+	d.refused("edit", m{"path": "huge", "old": "first", "new": "x"}, "change it with bash")
+}
+
+// proves TOL-20: pictures are shown, other binaries refused with a sentence.
+func TestPicturesAreShownAndBinariesRefused(t *testing.T) {
+	d := newDesk(t)
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 2, 2))); err != nil {
+		t.Fatal(err)
+	}
+	d.put("p.txt", b.String()) // by content, not by name
+	e := d.do("read", m{"path": "p.txt"})
+	if len(e.Result.Content) != 2 {
+		t.Fatalf("%+v", e)
+	}
+	if img, ok := e.Result.Content[1].(event.Image); !ok || img.MediaType != "image/png" || !bytes.Equal(img.Data, b.Bytes()) || img.Name != "p.txt" {
+		t.Errorf("%+v", e.Result.Content[1])
+	}
+	big := d.put("big.png", b.String())
+	if err := os.Truncate(big, 6<<20); err != nil {
+		t.Fatal(err)
+	}
+	d.refused("read", m{"path": "big.png"}, "make it smaller")
+	d.put("bin", "MZ\x00\x01")
+	d.refused("read", m{"path": "bin"}, "bin is binary (4 bytes)")
+	d.refused("edit", m{"path": "bin", "old": "MZ", "new": "x"}, "is binary")
+}
+
+// proves TOL-20: what is no file never hangs a call.
+func TestWhatIsNoRegularFileIsRefusedAtOnce(t *testing.T) {
+	d := newDesk(t)
+	if err := syscall.Mkfifo(filepath.Join(d.dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"read", "edit", "write"} {
+		args := m{"path": "pipe"}
+		switch name {
+		case "edit":
+			args["old"], args["new"] = "a", "b"
+		case "write":
+			args["content"] = "x"
+		}
+		d.refused(name, args, "not a regular file")
+		args["path"] = "/dev/zero"
+		d.refused(name, args, "not a regular file")
+	}
+	d.refused("read", m{"path": "."}, "is a folder; list it with ls")
+	d.refused("read", m{"path": "nope"}, "does not exist")
+	d.refused("read", m{"path": "a\x00b"}, "NUL")
+	d.refused("read", m{"path": ""}, "path is empty")
+}
+
+// proves TOL-20: a write makes folders, keeps the mode, shows its change.
+func TestWriteMakesTheFileBeItsNewContent(t *testing.T) {
+	d := newDesk(t)
+	d.ok("write", m{"path": "a/b/new.txt", "content": "one\n"})
+	d.holds("a/b/new.txt", "one\n")
+	path := d.put("run.sh", "old\n")
+	if err := os.Chmod(path, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	d.ok("read", m{"path": "run.sh"})
+	e := d.do("write", m{"path": path, "content": "new\n"})
+	d.holds("run.sh", "new\n")
+	if fi, _ := os.Stat(path); fi.Mode().Perm() != 0o750 {
+		t.Errorf("mode %v", fi.Mode())
+	}
+	if want := "--- a/run.sh\n+++ b/run.sh\n@@ -1 +1 @@\n-old\n+new\n"; e.Result.Diff != want {
+		t.Errorf("diff %q", e.Result.Diff)
+	}
+	d.ok("write", m{"path": "run.sh", "content": ""}) // what was written is known
+	d.holds("run.sh", "")
+	d.refused("write", m{"path": "run.sh/x", "content": "x"}, "can't be")
+	d.refused("write", m{"path": ".", "content": "x"}, "not a regular file")
+}
+
+// proves TOL-20: a file that exists and was not read, or changed since, stays.
+func TestWriteAndEditRefuseAFileThatChangedSinceItWasRead(t *testing.T) {
+	d := newDesk(t)
+	path := d.put("f", "one\n")
+	d.refused("write", m{"path": "f", "content": "x"}, "you have not read it; read it first")
+	d.holds("f", "one\n")
+	d.ok("read", m{"path": "f"})
+	if err := os.Chtimes(path, time.Now(), time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	d.ok("edit", m{"path": "f", "old": "one", "new": "two"}) // a new time is no change
+	d.put("f", "TWO\n")                                      // of the same size
+	d.refused("write", m{"path": "f", "content": "x"}, "changed by somebody else; nothing was written, read it again")
+	d.refused("edit", m{"path": "f", "old": "TWO", "new": "x"}, "changed by somebody else")
+	d.holds("f", "TWO\n")
+	d.ok("read", m{"path": "f"})
+	d.ok("write", m{"path": "f", "content": "three\n"})
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	d.ok("write", m{"path": "f", "content": "four\n"}) // gone is new
+	d.holds("f", "four\n")
+	other := newDesk(t)
+	other.dir = d.dir
+	other.refused("write", m{"path": "f", "content": "x"}, "read it first") // the memory is the set's
+}
+
+// proves TOL-03, TOL-20: an edit is exact, once, and a mismatch says how near it was.
+func TestEditReplacesOneExactPassage(t *testing.T) {
+	d := newDesk(t)
+	d.put("f.go", "func a() {\n\treturn 1\n}\n\nfunc b() {\n\treturn 1\n}\n")
+	d.refused("edit", m{"path": "f.go", "old": "return 1", "new": "return 2"}, "stands 2 times in f.go, at lines 2, 6; give more")
+	d.refused("edit", m{"path": "f.go", "old": "return 3", "new": "x"}, "does not stand in f.go; read the file")
+	d.refused("edit", m{"path": "f.go", "old": "func b() {\n    return 1", "new": "x"}, "at line 5 something differs from it in white space only")
+	d.refused("edit", m{"path": "f.go", "old": "", "new": "x"}, "old is empty")
+	d.refused("edit", m{"path": "f.go", "old": "x", "new": "x"}, "the same")
+	d.refused("edit", m{"path": "gone", "old": "x", "new": "y"}, "does not exist")
+	if got := d.ok("edit", m{"path": "f.go", "old": "func b() {\n\treturn 1", "new": "func b() {\n\treturn 2"}); got != "edited f.go: 1 passage replaced, the first at line 5" {
+		t.Errorf("%q", got)
+	}
+	if got := d.ok("edit", m{"path": "f.go", "old": "return", "new": "yield", "replace_all": true}); !strings.Contains(got, "2 passages") {
+		t.Errorf("%q", got)
+	}
+	d.holds("f.go", "func a() {\n\tyield 1\n}\n\nfunc b() {\n\tyield 2\n}\n")
+	d.put("dos", "a\r\nb\r\n")
+	d.refused("edit", m{"path": "dos", "old": "a\nb", "new": "x"}, `its lines end in "\r\n"`)
+	d.put("aaa", strings.Repeat("a\n", 20))
+	d.refused("edit", m{"path": "aaa", "old": "a", "new": "b"}, "stands 20 times in aaa, at lines 1, 2, 3, 4, 5, 6, 7, 8, …")
+}
+
+// proves INT-02, TOL-20: through a trip the file is the new one, never half.
+func TestAWriteFinishesThroughATrip(t *testing.T) {
+	d := newDesk(t)
+	c := interrupt.New(interrupt.Options{})
+	content := strings.Repeat("line\n", 200_000)
+	raw, _ := json.Marshal(m{"path": "f", "content": content})
+	tl, _ := d.set.Lookup("write")
+	book := &tooltest.Book{}
+	r := &tool.Run{Tool: tool.Decorate(tl, decorated(func() {
+		_, _ = c.Request(interrupt.Cause{Reason: interrupt.UserSIGINT})
+	})), Call: &tool.Call{Name: "write", Args: raw, Dir: d.dir}, Signal: c.Signal(), Book: book}
+	if e, _ := r.Do(t.Context()); e.Outcome != event.CallFinished || !e.Result.Success {
+		t.Errorf("%s %s", e.Outcome, e.Err)
+	}
+	d.holds("f", content)
+}
+
+// proves TOL-10, B037: a quarantined call's write is refused.
+func TestAFencedWriteChangesNothing(t *testing.T) {
+	for _, name := range []string{"write", "edit"} {
+		d := newDesk(t)
+		d.put("f", "old\n")
+		d.ok("read", m{"path": "f"})
+		c := interrupt.New(interrupt.Options{})
+		release := make(chan struct{})
+		raw, _ := json.Marshal(m{"path": "f", "content": "new\n"})
+		if name == "edit" {
+			raw, _ = json.Marshal(m{"path": "f", "old": "old", "new": "new"})
+		}
+		tl, _ := d.set.Lookup(name)
+		book := &tooltest.Book{}
+		r := &tool.Run{Tool: tool.Decorate(tl, decorated(func() {
+			_, _ = c.Request(interrupt.Cause{Reason: interrupt.UserSIGINT})
+			c.Force()
+			<-release
+		})), Call: &tool.Call{Name: name, Args: raw, Dir: d.dir}, Signal: c.Signal(), Book: book}
+		e, left := r.Do(t.Context())
+		if e.Outcome != event.CallQuarantined {
+			t.Fatalf("%s: %s", name, e.Outcome)
+		}
+		close(release)
+		<-left
+		d.holds("f", "old\n")
+		late := book.Lates()
+		if len(late) != 1 || late[0].Result.Success || !strings.Contains(late[0].Err, "the call is over") {
+			t.Errorf("%s: %+v", name, late)
+		}
+		turn := &tool.Run{Tool: tl, Call: &tool.Call{Name: name, Args: raw, Dir: d.dir}, Book: &tooltest.Book{}, Fence: func() error { return errors.New("turn 3 is closed") }}
+		if e, _ := turn.Do(t.Context()); e.Result.Success || !strings.Contains(e.Err, "turn 3 is closed") {
+			t.Errorf("%s through a closed turn: %s", name, e.Err)
+		}
+		d.holds("f", "old\n")
+	}
+}
+
+// proves TOL-20: paths are judged where they lead; outside needs approval.
+func TestPathsAreJudgedWhereTheyLead(t *testing.T) {
+	d := newDesk(t)
+	out, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := func(to, name string) {
+		if err := os.Symlink(to, filepath.Join(d.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.put("in", "x")
+	link(filepath.Join(out, "nothing-yet"), "dangling")
+	link(out, "away")
+	link("in", "near")
+	link("loop", "loop")
+	link("../"+filepath.Base(d.dir)+"/in", "round")
+	for path, outside := range map[string]bool{
+		"in": false, "./in": false, "near": false, "round": false, "new/deep/er": false, filepath.Join(d.dir, "in"): false, "..hidden": false, "away/..": false,
+		"..": true, "../x": true, "away/x": true, "away/new/x": true, "dangling": true, "loop": true, "/etc/passwd": true,
+		filepath.Join(d.dir, "..", "y"): true, d.dir + "2/x": true, "": true,
+	} {
+		for _, name := range []string{"read", "write", "edit"} {
+			args := m{"path": path, "content": "x", "old": "a", "new": "b"}
+			raw, _ := json.Marshal(args)
+			spec, _ := d.set.Spec(name)
+			call := &tool.Call{ID: "c_a", Name: name, Args: raw, Dir: d.dir}
+			v, err := gate.Closed(gate.Rules{Policy: gate.DenyAll}).Judge(t.Context(), call, spec)
+			want := gate.Allow
+			if outside || name != "read" {
+				want = gate.Block
+			}
+			if err != nil || v.Decision != want || outside != strings.Contains(v.Prompt, "outside the workspace") {
+				t.Errorf("%s %q: %+v, outside %v", name, path, v, outside)
+			}
+		}
+	}
+	if err := os.WriteFile(filepath.Join(out, "secret"), []byte("s"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.ok("read", m{"path": filepath.Join(out, "secret")}); got != "     1\ts\n" { // approved, as it were
+		t.Errorf("%q", got)
+	}
+	d.ok("write", m{"path": "away/made", "content": "y"})
+	if b, err := os.ReadFile(filepath.Join(out, "made")); err != nil || string(b) != "y" {
+		t.Errorf("%q %v", b, err)
+	}
+}
+
+// proves TOL-20: what was approved is what is done.
+func TestAPathThatLeadsElsewhereThanWhenItWasApprovedIsRefused(t *testing.T) {
+	d := newDesk(t)
+	out := t.TempDir()
+	if err := os.WriteFile(filepath.Join(out, "f"), []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"read", "write", "edit"} {
+		sub := filepath.Join(d.dir, name)
+		if err := os.Mkdir(sub, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		d.put(name+"/f", "plain")
+		raw, _ := json.Marshal(m{"path": name + "/f", "content": "x", "old": "e", "new": "x"})
+		call := &tool.Call{ID: event.CallID("c_" + name), Name: name, Args: raw, Dir: d.dir}
+		tl, _ := d.set.Lookup(name)
+		spec := tl.Spec()
+		spec.Asking(call)
+		if err := errors.Join(os.Rename(sub, sub+".was"), os.Symlink(out, sub)); err != nil {
+			t.Fatal(err)
+		}
+		if res, err := tl.Execute(t.Context(), call); err == nil || !strings.Contains(err.Error(), "when it was approved") {
+			t.Errorf("%s: %v %v", name, res, err)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(out, "f")); err != nil || string(b) != "secret" {
+		t.Errorf("%q %v", b, err)
+	}
+}
+
+// proves TOL-20: somebody who makes the file first is not overwritten, and a
+// write that fails leaves the old file and nothing else.
+func TestAFailedWriteLeavesTheOldFile(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Log("permissions do not bind this user; the folder that can't be made is enough")
+	}
+	d := newDesk(t)
+	d.put("f", "old")
+	d.refused("write", m{"path": "f/below", "content": "x"}, "")
+	d.holds("f", "old")
+	if _, err := os.Lstat(filepath.Join(d.dir, "f", "below")); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		t.Error(err)
+	}
+}
