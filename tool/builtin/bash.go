@@ -18,6 +18,9 @@ import (
 // the runner keeps fewer in line and this much in a blob.
 const mostOutput = 1 << 20
 
+// mostBinary is how much of an output that is no text is worth showing, in bytes.
+const mostBinary = 1 << 10
+
 // recordBound is how long the end of a process may take to be recorded.
 const recordBound = 5 * time.Second
 
@@ -242,7 +245,8 @@ func (r *running) result(stopped bool) tool.Result {
 		Output: &event.Output{Bytes: out.Bytes, Truncated: out.Truncated, Dropped: out.Dropped, Binary: out.Binary}}
 	text := out.Text
 	if out.Binary {
-		text = fmt.Sprintf("[the output is binary, %d bytes; send it to a file to look at it]\n", out.Bytes)
+		text, _ = tool.Bounded(text, mostBinary)
+		text = fmt.Sprintf("[the output is binary, %d bytes; send it to a file to look at it]\n", out.Bytes) + text
 	}
 	if stopped {
 		res.Content = event.TextOf(text)
