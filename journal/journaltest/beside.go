@@ -1,0 +1,101 @@
+package journaltest
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/journal"
+)
+
+var besideCases = []testCase{
+	{"the list names each session's state", listStates},
+	{"delete is refused while a writer lives", deleteBusy},
+	{"a blob is kept by its digest", blobsKept},
+}
+
+// LOG-15, IFC-12
+func listStates(t *testing.T, d Driver) {
+	x := newSample(t, d)
+	s := d.Open(t, nil)
+	d.Put(t, s, "s_idle", x.bytes)
+	d.Put(t, s, "s_open", x.bytes[:x.starts[x.lines()-1]])
+	d.Put(t, s, "s_torn", x.bytes[:len(x.bytes)-5])
+	d.Put(t, s, "s_damaged", x.splice(x.starts[3], x.starts[3]+9, make([]byte, 9)))
+	d.Put(t, s, "s_future", future(&x))
+	d.Put(t, s, "s_forked", forked(t, &x))
+	d.Put(t, s, "s_empty", nil)
+	p := create(t, s, "s_running")
+	p.append(Open(t))
+	p.append(Turn(t, 1)[:2]...)
+	want := map[event.SessionID]journal.State{
+		"s_idle": journal.StateIdle, "s_open": journal.StateOpenTurn, "s_torn": journal.StateOpenTurn,
+		"s_damaged": journal.StateDamaged, "s_future": journal.StateFuture, "s_forked": journal.StateForked,
+		"s_running": journal.StateRunning, "s_empty": journal.StateIdle,
+	}
+	prev := event.SessionID("")
+	for _, e := range must[[]journal.Entry](t)(s.List(t.Context())) {
+		if e.ID <= prev {
+			t.Errorf("%s stands behind %s", e.ID, prev)
+		}
+		prev = e.ID
+		if e.State != want[e.ID] {
+			t.Errorf("%s is %s (%v), want %s", e.ID, e.State, e.Err, want[e.ID])
+		}
+		if (e.Owner != nil) != (e.ID == "s_running") {
+			t.Errorf("%s has the owner %v", e.ID, e.Owner)
+		}
+		bad := e.State == journal.StateDamaged || e.State == journal.StateForked || e.State == journal.StateFuture
+		if bad != (e.Err != nil) {
+			t.Errorf("%s is %s with the error %v", e.ID, e.State, e.Err)
+		}
+		if !bad && e.ID != "s_empty" && (e.Head == nil || e.Head.Type != event.TypeSessionOpened || len(e.Tail) == 0) {
+			t.Errorf("%s has head %v and tail %v", e.ID, e.Head, e.Tail)
+		}
+		if want := int64(len(d.Bytes(t, s, e.ID))); e.Bytes != want {
+			t.Errorf("%s has %d bytes, listed as %d", e.ID, want, e.Bytes)
+		}
+		delete(want, e.ID)
+	}
+	if len(want) > 0 {
+		t.Errorf("not listed: %v", want)
+	}
+}
+
+func deleteBusy(t *testing.T, d Driver) {
+	s := d.Open(t, nil)
+	p := create(t, s, ID)
+	p.append(Open(t))
+	wantAs[*journal.BusyError](t, s.Delete(t.Context(), ID))
+	p.close()
+	if err := s.Delete(t.Context(), ID); err != nil {
+		t.Fatal(err)
+	}
+	wantErr(t, s.Delete(t.Context(), ID), journal.ErrNotFound)
+	if l := must[[]journal.Entry](t)(s.List(t.Context())); len(l) > 0 {
+		t.Errorf("a deleted session is listed: %v", l)
+	}
+	create(t, s, ID).close() // its name is free again
+}
+
+// LOG-07
+func blobsKept(t *testing.T, d Driver) {
+	s := d.Open(t, nil)
+	create(t, s, ID)
+	b := s.Blobs(ID)
+	for _, data := range [][]byte{nil, []byte("one"), bytes.Repeat([]byte("two"), 1<<16), []byte("one")} {
+		ref := must[event.BlobRef](t)(b.Put(t.Context(), data))
+		if ref.Size != int64(len(data)) || len(ref.Digest) != len("sha256:")+64 {
+			t.Errorf("the name is %+v", ref)
+		}
+		if got := must[[]byte](t)(b.Get(t.Context(), ref)); !bytes.Equal(got, data) {
+			t.Errorf("%d bytes came back as %d", len(data), len(got))
+		}
+	}
+	for _, digest := range []string{"", "sha256:", "sha256:../../lock", "sha256:" + string(bytes.Repeat([]byte("0"), 64))} {
+		_, err := b.Get(t.Context(), event.BlobRef{Digest: digest})
+		wantErr(t, err, journal.ErrNoBlob)
+	}
+	_, err := s.Blobs("s_other").Put(t.Context(), []byte("x"))
+	wantErr(t, err, journal.ErrNotFound)
+}
