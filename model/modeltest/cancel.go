@@ -88,27 +88,30 @@ func (d Driver) breakOff(t *testing.T) {
 	checkGone(t, srv, time.Now())
 }
 
-// countingContext counts what watches it: context packages watch a foreign
-// context by waiting on Done, one goroutine or registration a child.
+// countingContext never ends by itself and counts who waits for it to: the
+// context package registers every child of a foreign context with AfterFunc.
 type countingContext struct {
-	context.Context
-	n atomic.Int64
+	done        chan struct{}
+	live, total atomic.Int64
 }
 
-// AfterFunc is what the context package uses to register a child.
-func (c *countingContext) AfterFunc(f func()) func() bool {
-	c.n.Add(1)
-	stop := context.AfterFunc(c.Context, f)
-	var once atomic.Bool
+func (c *countingContext) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (c *countingContext) Done() <-chan struct{}       { return c.done }
+func (c *countingContext) Err() error                  { return nil }
+func (c *countingContext) Value(any) any               { return nil }
+
+func (c *countingContext) AfterFunc(func()) func() bool {
+	c.live.Add(1)
+	c.total.Add(1)
+	var stopped atomic.Bool
 	return func() bool {
-		if once.CompareAndSwap(false, true) {
-			c.n.Add(-1)
+		first := stopped.CompareAndSwap(false, true)
+		if first {
+			c.live.Add(-1)
 		}
-		return stop()
+		return first
 	}
 }
-
-func (c *countingContext) live() int64 { return c.n.Load() }
 
 // checkGone says that the server saw its last client leave, soon after at.
 func checkGone(t *testing.T, srv *scripted.Server, at time.Time) {
