@@ -72,7 +72,7 @@ cmd/ripcord:         * +
 interrupt/interrupttest: interrupt
 journal/journaltest: event journal
 proc/proctest:       event interrupt proc +golang.org/x/sys
-model/modeltest:     event model model/scripted
+model/modeltest:     event model model/scripted +go.uber.org/goleak   # a leak is a finding of the suite
 tool/tooltest:       event interrupt tool
 api/apitest:         event api api/remote   # one suite, in process and over the wire
 
