@@ -74,8 +74,12 @@ func (b *bash) Execute(ctx context.Context, call *tool.Call) (tool.Result, error
 	if err := tool.SignalOf(call).Checkpoint(); err != nil {
 		return tool.Result{}, err
 	}
-	tree, err := b.o.Host.Start(ctx, proc.Spec{Owner: "call", ID: string(call.ID), Argv: []string{b.o.Shell, "-c", a.Command},
-		Dir: call.Dir, Env: b.o.Env, Spool: call.Spool, Timeout: limit, Ladder: b.ladder(), Live: liveWriter{tool.LiveOf(call)}})
+	var tree proc.Tree
+	err := tool.FenceOf(call).Pass(func() (err error) {
+		tree, err = b.o.Host.Start(ctx, proc.Spec{Owner: "call", ID: string(call.ID), Argv: []string{b.o.Shell, "-c", a.Command},
+			Dir: call.Dir, Env: b.o.Env, Spool: call.Spool, Timeout: limit, Ladder: b.ladder(), Live: &liveWriter{live: tool.LiveOf(call)}})
+		return err
+	})
 	if err != nil {
 		if interrupted := tool.SignalOf(call).Checkpoint(); interrupted != nil {
 			return tool.Result{}, interrupted
@@ -91,11 +95,23 @@ func (b *bash) Execute(ctx context.Context, call *tool.Call) (tool.Result, error
 
 func (b *bash) ladder() interrupt.Ladder { return interrupt.Ladder{Grace: b.o.Grace, Bound: b.o.Reap} }
 
-// liveWriter hands output on as it comes.
-type liveWriter struct{ live tool.Live }
+// liveWriter hands output on as it comes, never half a character.
+type liveWriter struct {
+	live tool.Live
 
-func (w liveWriter) Write(p []byte) (int, error) {
-	w.live.Output(string(p))
+	mu   sync.Mutex
+	rest []byte // a character whose end has not come yet
+}
+
+func (w *liveWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := append(w.rest, p...)
+	whole := wholeRunes(all)
+	w.rest = append([]byte(nil), all[len(whole):]...)
+	if len(whole) > 0 {
+		w.live.Output(strings.ToValidUTF8(string(whole), "\uFFFD"))
+	}
 	return len(p), nil
 }
 

@@ -299,17 +299,21 @@ func TestACommandWhoseStartIsNotRecordedIsEnded(t *testing.T) {
 	}
 }
 
-// proves TOL-21: output reaches the surfaces as it comes.
+// proves TOL-21, PRC-06: output reaches the surfaces as it comes, in whole characters.
 func TestOutputIsLive(t *testing.T) {
 	b := newBench()
 	h := &fakeHost{begin: func(tr *fakeTree) {
 		var wg sync.WaitGroup
-		wg.Go(func() { _, _ = tr.spec.Live.Write([]byte("hello")) })
+		wg.Go(func() {
+			for _, part := range []string{"hel", "lo \xe2", "\x82", "\xac\xff!"} {
+				_, _ = tr.spec.Live.Write([]byte(part))
+			}
+		})
 		wg.Wait()
 		tr.end(proc.Exit{Code: code(0)}, true)
 	}}
 	b.do(t, bashOf(t, builtin.Options{Host: h}), t.TempDir(), command("x"))
-	if b.live.Text() != "hello" {
+	if b.live.Text() != "hello €\uFFFD!" {
 		t.Errorf("%q", b.live.Text())
 	}
 }

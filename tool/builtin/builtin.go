@@ -29,8 +29,8 @@ type Options struct {
 	Settle  time.Duration // for children to end with their command; 0 means 100 ms
 }
 
-// Tools makes a set of tools with one memory of what the model has seen; make
-// one for each session.
+// Tools makes a set of tools with one memory of what the models have seen,
+// apart for each session.
 func Tools(o Options) []tool.Tool {
 	m := newMemory()
 	tools := []tool.Tool{&read{m}, &write{m}, &edit{m}}

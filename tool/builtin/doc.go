@@ -12,7 +12,7 @@
 // What is resolved when the approval is asked must still be so when the call
 // runs, or the call is refused.
 //
-// One set of tools remembers what the model has seen of each file. write
+// The tools remember what the model of a session has seen of each file. write
 // replaces an existing file only if it was read and has not changed since;
 // edit refuses a file that changed since it was read. A new content is written
 // to a temporary file beside the target, synced, renamed over it behind the

@@ -60,7 +60,7 @@ func (e *edit) Execute(_ context.Context, call *tool.Call) (tool.Result, error) 
 		return tool.Result{}, err
 	}
 	r := replacement{place: p}
-	before, err := e.base(&r, call.Dir)
+	before, err := e.base(call, &r)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -73,7 +73,7 @@ func (e *edit) Execute(_ context.Context, call *tool.Call) (tool.Result, error) 
 	if err != nil {
 		return tool.Result{}, err
 	}
-	e.memory.see(p.real, now)
+	e.memory.see(call, p.real, now)
 	line := 1 + bytes.Count(before[:bytes.Index(before, []byte(a.Old))], []byte("\n"))
 	res := tool.Text(fmt.Sprintf("edited %s: %s replaced, the first at line %d", p.show, plural(n, "passage"), line))
 	res.Diff = diff(p.show, before, r.content)
@@ -83,8 +83,8 @@ func (e *edit) Execute(_ context.Context, call *tool.Call) (tool.Result, error) 
 // base reads the file as it is and fills in what r stands upon. What the model
 // has seen of it must still be so; a file that it never saw is known by the
 // passage alone.
-func (e *edit) base(r *replacement, dir string) ([]byte, error) {
-	f, fi, err := openFile(r.place, dir)
+func (e *edit) base(call *tool.Call, r *replacement) ([]byte, error) {
+	f, fi, err := openFile(r.place, call.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (e *edit) base(r *replacement, dir string) ([]byte, error) {
 		return nil, binary(r.place, fi)
 	}
 	now := stampOf(fi, before)
-	if seen, ok := e.memory.of(r.place.real); ok && (seen.size != now.size || seen.sum != now.sum) {
+	if seen, ok := e.memory.of(call, r.place.real); ok && (seen.size != now.size || seen.sum != now.sum) {
 		return nil, r.changed()
 	}
 	r.base, r.mode = &now, fi.Mode().Perm()

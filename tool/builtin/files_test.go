@@ -29,6 +29,8 @@ type desk struct {
 	dir string
 	set *tool.Set
 	n   int
+
+	session event.SessionID
 }
 
 func newDesk(t *testing.T) *desk {
@@ -56,7 +58,7 @@ func (d *desk) do(name string, args map[string]any) tool.Ended {
 	if !ok {
 		d.t.Fatalf("there is no %s", name)
 	}
-	e, _ := (&tool.Run{Tool: tl, Call: &tool.Call{ID: event.CallID(fmt.Sprint("c_", d.n)), Name: name, Args: raw, Dir: d.dir}, Book: &tooltest.Book{}}).Do(d.t.Context())
+	e, _ := (&tool.Run{Tool: tl, Call: &tool.Call{ID: event.CallID(fmt.Sprint("c_", d.n)), Name: name, Args: raw, Dir: d.dir, Session: d.session}, Book: &tooltest.Book{}}).Do(d.t.Context())
 	if e.Outcome != event.CallFinished && e.Outcome != event.CallInvalid {
 		d.t.Errorf("%s %s: %s %s", name, raw, e.Outcome, e.Err)
 	}
@@ -279,9 +281,8 @@ func TestWriteAndEditRefuseAFileThatChangedSinceItWasRead(t *testing.T) {
 	}
 	d.ok("write", m{"path": "f", "content": "four\n"}) // gone is new
 	d.holds("f", "four\n")
-	other := newDesk(t)
-	other.dir = d.dir
-	other.refused("write", m{"path": "f", "content": "x"}, "read it first") // the memory is the set's
+	d.session = "s_other"
+	d.refused("write", m{"path": "f", "content": "x"}, "read it first") // another model saw it
 }
 
 // proves TOL-03, TOL-20: an edit is exact, once, and a mismatch says how near it was.

@@ -12,19 +12,54 @@ import (
 	"github.com/ripcord-go/ripcord/tool"
 )
 
-// memory is what the model has seen: the state of each file when it was last
-// read or written here, and where a call led when it was judged.
+// memory is what the models have seen: for each session the state of each file
+// when it was last read or written here, and where a call led when it was
+// judged. It forgets the oldest; what is forgotten has to be read again.
 type memory struct {
 	mu     sync.Mutex
-	seen   map[string]stamp
-	judged map[event.CallID]string
-	order  []event.CallID // of judged, oldest first
+	seen   recent[seenKey, stamp]
+	judged recent[judgedKey, string]
 }
 
-const mostJudged = 256 // a denied call never comes to take its entry
+type seenKey struct {
+	session event.SessionID
+	path    string
+}
+
+type judgedKey struct {
+	session event.SessionID
+	call    event.CallID
+}
+
+const (
+	mostSeen   = 1 << 16
+	mostJudged = 1 << 10 // a denied call never comes to take its entry
+)
 
 func newMemory() *memory {
-	return &memory{seen: map[string]stamp{}, judged: map[event.CallID]string{}}
+	return &memory{seen: newRecent[seenKey, stamp](mostSeen), judged: newRecent[judgedKey, string](mostJudged)}
+}
+
+// recent is a map that forgets its oldest entries beyond a number of them.
+type recent[K comparable, V any] struct {
+	most   int
+	values map[K]V
+	order  []K // oldest first
+}
+
+func newRecent[K comparable, V any](most int) recent[K, V] {
+	return recent[K, V]{most: most, values: map[K]V{}}
+}
+
+func (r *recent[K, V]) put(k K, v V) {
+	if _, again := r.values[k]; !again {
+		r.order = append(r.order, k)
+	}
+	r.values[k] = v
+	if len(r.order) > r.most {
+		delete(r.values, r.order[0])
+		r.order = r.order[1:]
+	}
 }
 
 // stamp tells one state of a file from another.
@@ -34,34 +69,17 @@ type stamp struct {
 	sum  [sha256.Size]byte // zero for a file too big to be looked at whole
 }
 
-func (m *memory) see(path string, s stamp) {
+func (m *memory) see(call *tool.Call, path string, s stamp) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.seen[path] = s
+	m.seen.put(seenKey{call.Session, path}, s)
 }
 
-func (m *memory) of(path string) (stamp, bool) {
+func (m *memory) of(call *tool.Call, path string) (stamp, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, ok := m.seen[path]
+	s, ok := m.seen.values[seenKey{call.Session, path}]
 	return s, ok
-}
-
-// judge keeps where a call led when its approval was asked.
-func (m *memory) judge(id event.CallID, real string) {
-	if id == "" {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, again := m.judged[id]; !again {
-		m.order = append(m.order, id)
-	}
-	m.judged[id] = real
-	if len(m.order) > mostJudged {
-		delete(m.judged, m.order[0])
-		m.order = m.order[1:]
-	}
 }
 
 // locate resolves the path of a call that is about to run and refuses one that
@@ -73,7 +91,7 @@ func (m *memory) locate(call *tool.Call, path string) (place, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if was, ok := m.judged[call.ID]; ok && was != p.real {
+	if was, ok := m.judged.values[judgedKey{call.Session, call.ID}]; ok && was != p.real {
 		return p, tool.Replyf("%s led to %s when it was approved and leads to %s now; nothing was done, send the call again", path, was, p.real)
 	}
 	return p, nil
@@ -86,7 +104,11 @@ func (m *memory) asking(call *tool.Call, path string) place {
 	if err != nil {
 		return place{named: path, show: path, outside: true}
 	}
-	m.judge(call.ID, p.real)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if call.ID != "" {
+		m.judged.put(judgedKey{call.Session, call.ID}, p.real)
+	}
 	return p
 }
 

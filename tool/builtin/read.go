@@ -83,14 +83,14 @@ func (r *read) Execute(_ context.Context, call *tool.Call) (tool.Result, error) 
 	head = head[:n]
 	rest := io.MultiReader(bytes.NewReader(head), f)
 	if media := http.DetectContentType(head); slices.Contains(pictures, media) {
-		return r.picture(p, fi, rest, media)
+		return r.picture(call, p, fi, rest, media)
 	}
 	if fi.Size() <= mostWhole {
-		return r.whole(p, fi, rest, a)
+		return r.whole(call, p, fi, rest, a)
 	}
 	res, err := r.lines(p, fi, bufio.NewReaderSize(rest, 64<<10), a)
 	if err == nil {
-		r.memory.see(p.real, stamp{mod: fi.ModTime(), size: fi.Size()})
+		r.memory.see(call, p.real, stamp{mod: fi.ModTime(), size: fi.Size()})
 	}
 	return res, err
 }
@@ -132,7 +132,7 @@ func openFile(p place, dir string) (*os.File, fs.FileInfo, error) {
 	return f, fi, nil
 }
 
-func (r *read) picture(p place, fi fs.FileInfo, src io.Reader, media string) (tool.Result, error) {
+func (r *read) picture(call *tool.Call, p place, fi fs.FileInfo, src io.Reader, media string) (tool.Result, error) {
 	data, err := io.ReadAll(io.LimitReader(src, mostImage+1))
 	if err != nil {
 		return tool.Result{}, tool.Replyf("%s can't be read: %w", p.show, err)
@@ -140,14 +140,14 @@ func (r *read) picture(p place, fi fs.FileInfo, src io.Reader, media string) (to
 	if len(data) > mostImage {
 		return tool.Result{}, tool.Replyf("%s is a picture of %d bytes, the most is %d; make it smaller with bash and read that", p.show, fi.Size(), mostImage)
 	}
-	r.memory.see(p.real, stampOf(fi, data))
+	r.memory.see(call, p.real, stampOf(fi, data))
 	name := filepath.Base(p.real)
 	return tool.Result{Success: true, Content: event.Content{
 		event.Text{Text: fmt.Sprintf("%s (%s, %d bytes)", p.show, media, len(data))},
 		event.Image{MediaType: media, Data: data, Name: name}}}, nil
 }
 
-func (r *read) whole(p place, fi fs.FileInfo, src io.Reader, a readArgs) (tool.Result, error) {
+func (r *read) whole(call *tool.Call, p place, fi fs.FileInfo, src io.Reader, a readArgs) (tool.Result, error) {
 	content, err := io.ReadAll(io.LimitReader(src, mostWhole+1))
 	if err != nil {
 		return tool.Result{}, tool.Replyf("%s can't be read: %w", p.show, err)
@@ -160,7 +160,7 @@ func (r *read) whole(p place, fi fs.FileInfo, src io.Reader, a readArgs) (tool.R
 		return res, err
 	}
 	if int64(len(content)) == fi.Size() { // else it grew or shrank under us: not seen as a whole
-		r.memory.see(p.real, stampOf(fi, content))
+		r.memory.see(call, p.real, stampOf(fi, content))
 	}
 	return res, nil
 }

@@ -84,7 +84,7 @@ func TestBashKeepsItsWord(t *testing.T) {
 	h := realHost(t)
 	tooltest.Run(t, tooltest.Driver{
 		New:      func(t *testing.T) (tool.Tool, string) { return bashOf(t, builtin.Options{Host: h}), t.TempDir() },
-		Args:     func(string, int) string { return command("echo hello; printf '\\xff'; exit 3") },
+		Args:     func(string, int) string { return command("echo hello >made; cat made; printf '\\xff'; exit 3") },
 		Long:     func(string) string { return command("trap '' TERM; (sleep 300 &) ; echo going; sleep 300 & sleep 300") },
 		Underway: "going",
 		Check: func(t *testing.T, _ string, e tool.Ended) {
@@ -178,7 +178,7 @@ func TestLeftoversDelayNothingAndEachIsAJob(t *testing.T) {
 	}
 }
 
-// proves TOL-02, PRC-07: signals are named, stdin is closed, there is no TTY.
+// proves TOL-02, TOL-06, PRC-07: signals are named, stdin is closed, there is no TTY.
 func TestFactsOfRealCommands(t *testing.T) {
 	bash := bashOf(t, builtin.Options{Host: realHost(t), Env: append(os.Environ(), "MY_API_KEY=sesame")})
 	for cmd, want := range map[string]string{
@@ -188,8 +188,9 @@ func TestFactsOfRealCommands(t *testing.T) {
 		"echo \"[$MY_API_KEY] $PAGER\"": "[] cat",
 		"pwd -P":                        "output:\n/",
 		"exit 7":                        "exit code 7",
-		"nosuchcommand":                 "exit code 127",
-		"head -c 100000 /dev/urandom":   "binary",
+		"echo 'HTTP 403 from the proxy' >&2; exit 22": "exit code 22\n", // TOL-06: the child received it
+		"nosuchcommand":                                    "exit code 127",
+		"head -c 100000 /dev/urandom":                      "binary",
 		"yes | head -c 300000 | tr -d '\\n'; echo; echo E": "bytes are left out here",
 	} {
 		b := newBench()

@@ -61,7 +61,7 @@ func (w *write) Execute(_ context.Context, call *tool.Call) (tool.Result, error)
 		return tool.Result{}, err
 	}
 	r := replacement{place: p, content: []byte(*a.Content)}
-	before, err := w.base(&r)
+	before, err := w.base(call, &r)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -69,14 +69,14 @@ func (w *write) Execute(_ context.Context, call *tool.Call) (tool.Result, error)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	w.memory.see(p.real, now)
+	w.memory.see(call, p.real, now)
 	res := tool.Text(fmt.Sprintf("wrote %s: %s, %s", p.show, plural(countLines(r.content), "line"), plural(len(r.content), "byte")))
 	res.Diff = diff(p.show, before, r.content)
 	return res, nil
 }
 
 // base fills in what r replaces and returns its content, nil for a new file.
-func (w *write) base(r *replacement) (before []byte, err error) {
+func (w *write) base(call *tool.Call, r *replacement) (before []byte, err error) {
 	fi, err := os.Stat(r.place.real)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -86,7 +86,7 @@ func (w *write) base(r *replacement) (before []byte, err error) {
 	case !fi.Mode().IsRegular():
 		return nil, tool.Replyf("%s is not a regular file (%s); choose another path", r.place.show, fi.Mode().Type())
 	}
-	seen, ok := w.memory.of(r.place.real)
+	seen, ok := w.memory.of(call, r.place.real)
 	if !ok {
 		return nil, tool.Replyf("%s exists and you have not read it; read it first, then write it", r.place.show)
 	}

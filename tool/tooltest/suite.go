@@ -3,7 +3,12 @@ package tooltest
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -47,6 +52,7 @@ func Run(t *testing.T, d Driver) {
 	t.Run("a trip never cuts what declares that it can't be cut", d.uncut)
 	t.Run("it stops within its bound when it is tripped", d.stops)
 	t.Run("it stops at once when it is tripped before it begins", d.stopsAtOnce)
+	t.Run("through a closed fence it changes nothing", d.fenced)
 	t.Run("it runs beside itself if it declares that", d.concurrent)
 }
 
@@ -57,6 +63,7 @@ type flight struct {
 	Jobs     Jobs
 	Live     Live
 	Blobs    Blobs
+	Fence    func() error
 	C        *interrupt.Coordinator
 }
 
@@ -64,7 +71,7 @@ func (f *flight) run(t *testing.T, tl tool.Tool, dir, args, id string, bound tim
 	t.Helper()
 	r := &tool.Run{Tool: tl, Call: &tool.Call{ID: event.CallID(id), Name: tl.Spec().Name, Args: json.RawMessage(args),
 		Session: "s_test", Turn: 1, Step: 1, Dir: dir}, Signal: f.C.Signal(), Book: &f.Book, Bound: bound,
-		Blobs: &f.Blobs, Recorder: &f.Recorder, Jobs: &f.Jobs, Live: &f.Live}
+		Blobs: &f.Blobs, Fence: f.Fence, Recorder: &f.Recorder, Jobs: &f.Jobs, Live: &f.Live}
 	if interrupt.BehaviourOf(tl).HasRegistrar() {
 		reg, err := f.C.Registrar()
 		if err != nil {
@@ -203,6 +210,49 @@ func (d Driver) stopsAtOnce(t *testing.T) {
 	if took := time.Since(start); took > d.Bound || left != nil || e.Outcome != event.CallStopped {
 		t.Errorf("outcome %s after %v (%s)", e.Outcome, took, e.Err)
 	}
+}
+
+// fenced gives a call whose turn is closed; what is below the workspace must
+// stay what it was.
+func (d Driver) fenced(t *testing.T) {
+	tl, dir := d.New(t)
+	if tl.Spec().Effect == tool.Pure {
+		t.Skip("it changes nothing anyway")
+	}
+	before := snapshot(t, dir)
+	f := newFlight()
+	f.Fence = func() error { return tool.ErrOver }
+	e, _ := f.run(t, tl, dir, d.Args(dir, 0), "c_0", d.Bound)
+	if e.Result.Success || e.Outcome == event.CallStopped {
+		t.Errorf("outcome %s, success %v", e.Outcome, e.Result.Success)
+	}
+	if after := snapshot(t, dir); after != before {
+		t.Errorf("the workspace was\n%s\nand is\n%s", before, after)
+	}
+}
+
+// snapshot names every file below dir with its content.
+func snapshot(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(&b, path, e.Type())
+		if e.Type().IsRegular() {
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&b, "%q\n", content)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 func (d Driver) concurrent(t *testing.T) {

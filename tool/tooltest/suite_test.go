@@ -15,12 +15,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // proves TOL-09, INT-05: the suite passes tools of each kind that keep their word.
 func TestTheSuitePassesToolsThatKeepTheirWord(t *testing.T) {
-	simple := tooltest.Func{Is: tool.Spec{Name: "simple", Description: "d", Concurrent: true},
+	simple := tooltest.Func{Is: tool.Spec{Name: "simple", Description: "d", Concurrent: true, Effect: tool.Pure},
 		Do: func(context.Context, *tool.Call) (tool.Result, error) { return tool.Text("ok"), nil }}
 	waits := tooltest.Func{Is: tool.Spec{Name: "waits", Description: "d", Concurrent: true}, Declared: interrupt.Cooperative,
 		Do: func(_ context.Context, call *tool.Call) (tool.Result, error) {
 			if string(call.Args) != `{"long":true}` {
-				return tool.Text("ok"), nil
+				return tool.Text("ok"), tool.FenceOf(call).Check()
 			}
 			tool.LiveOf(call).Output("going")
 			<-tool.SignalOf(call).Done()
