@@ -167,8 +167,11 @@ func (a *app) checkModel(ctx context.Context) check {
 		e := explain(err)
 		return bad("model", e.Hint, "%s", e.Message)
 	}
-	if c.Provider == model.Scripted {
+	if c.Provider == model.Scripted && set.value("RIPCORD_PROVIDER") == "" && a.flags.provider == "" {
 		return warn("model", "`ripcord run` needs RIPCORD_PROVIDER, RIPCORD_BASE_URL or a key", "the scripted model, no AI: %s", c.Why)
+	}
+	if c.Provider == model.Scripted {
+		return ok("model", "the scripted model, no AI: %s", c.Why)
 	}
 	key := "no key"
 	if c.Key != "" {

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/ripcord-go/ripcord"
 	"github.com/ripcord-go/ripcord/event"
 )
 
@@ -18,13 +19,10 @@ type build struct {
 }
 
 func buildVersion() build {
-	b := build{Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Format: event.Version}
+	b := build{Version: ripcord.Version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Format: event.Version}
 	bi, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
-	}
-	if v := bi.Main.Version; v != "" && v != "(devel)" {
-		b.Version = v
 	}
 	for _, s := range bi.Settings {
 		if s.Key == "vcs.revision" {
