@@ -27,8 +27,9 @@ type Driver struct {
 	// Fail makes an operation, "append" or "sync", fail from now on with err;
 	// nil lets it work again.
 	Fail func(t *testing.T, s journal.Store, op string, err error)
-	// Stride lets sweeps open for writing only every n-th variant, for stores
-	// where that costs real syncs. Every variant is read and verified.
+	// Stride, if above 1, lets sweeps try only every seventh flipped bit and
+	// open only every n-th variant for writing, for stores where that costs
+	// real files and syncs. The scanner behind all stores is one.
 	Stride int
 }
 

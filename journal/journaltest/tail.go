@@ -43,8 +43,9 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// proves nothing beyond what Driver says: Stride is at least 1.
+// opens and flips say which variants of a sweep are tried.
 func (d Driver) opens(i int) bool { return i%max(d.Stride, 1) == 0 }
+func (d Driver) flips(i int) bool { return d.Stride <= 1 || i%7 == 0 }
 
 // torn checks a journal whose tail from byte offset on is no record.
 func torn(t *testing.T, d Driver, x *sample, b []byte, records, offset int, open bool) {
@@ -138,6 +139,9 @@ func flipTail(t *testing.T, d Driver) {
 	for i := first; i < x.lines(); i++ {
 		for at := x.starts[i]; at < x.starts[i+1]; at++ {
 			for bit := range 8 {
+				if !d.flips(8*at + bit) {
+					continue
+				}
 				b := bytes.Clone(x.bytes)
 				b[at] ^= 1 << bit
 				torn(t, d, &x, b, i, x.starts[i], d.opens(8*at+bit))
