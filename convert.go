@@ -58,8 +58,8 @@ func (r *Runtime) stateOf(l *session.Live) api.SessionState {
 	}
 	if rec := st.Recovered; rec != nil {
 		out.Recovered = &api.Recovery{Turn: rec.Turn, Added: rec.Added, Torn: rec.Torn, File: rec.File}
-		for _, id := range rec.Adopted {
-			out.Recovered.Adopted = append(out.Recovered.Adopted, string(id))
+		for _, k := range rec.Kept {
+			out.Recovered.Adopted = append(out.Recovered.Adopted, string(k.Job))
 		}
 	}
 	return out

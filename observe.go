@@ -2,52 +2,136 @@ package ripcord
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/proc"
 	"github.com/ripcord-go/ripcord/session"
 	"github.com/ripcord-go/ripcord/turn"
 )
 
-// evidenceText bounds how much caught output recovery puts into a record.
-const evidenceText = 16 << 10
+const (
+	evidenceText = 16 << 10               // caught output that recovery puts into a record, bytes
+	lastWord     = 300 * time.Millisecond // for a guardian to write down how it ended its tree
+)
 
 // observe finds out about the processes that a crash left behind: what they
 // printed, whether they ended by themselves, whether they still live. With dry
-// set it only looks; else what must not live on is ended (REC-07).
-func observe(_ context.Context, dir string, l *turn.Ledger, dry bool) []event.Evidence {
+// set it only looks; else what must not live on is ended (REC-07). A process
+// is ours only if pid, start time and boot agree with the record.
+func observe(ctx context.Context, dir string, l *turn.Ledger, dry bool) []event.Evidence {
 	var out []event.Evidence
-	job := map[event.CallID]*turn.Job{}
+	jobs := map[string]*turn.Job{}
 	for _, j := range l.OpenJobs() {
-		job[j.Call] = j
+		jobs[string(j.ID)], jobs[string(j.Call)] = j, j
 	}
+	seen := map[event.CallID]bool{}
 	for _, p := range l.Procs {
 		e := event.Evidence{Call: event.CallID(p.ID)}
 		keep := p.Keep
-		if j := job[e.Call]; j != nil {
+		if j := jobs[p.ID]; j != nil {
 			e.Job, keep = j.ID, j.Keep
 		}
-		look(dir, p, &e)
-		_ = keep
-		_ = dry
+		seen[e.Call] = true
+		visit(ctx, p, &e, keep, dry)
+		read(spoolPath(dir, p.Spool), &e)
 		out = append(out, e)
+	}
+	for _, c := range turn.OpenCalls(l) {
+		if note := fileNote(l.Header.Cwd, c); note != "" && !seen[c.ID] {
+			out = append(out, event.Evidence{Call: c.ID, Note: note})
+		}
 	}
 	return out
 }
 
-func look(dir string, p event.ProcessStarted, e *event.Evidence) {
-	spool := spoolPath(dir, p.Spool)
+// visit looks for the living and ends those that are not to live on.
+func visit(ctx context.Context, p event.ProcessStarted, e *event.Evidence, keep, dry bool) {
+	found := proc.Find(p)
+	e.Alive = found.PIDs
+	switch {
+	case keep && len(found.PIDs) > 0:
+		e.Kept = true
+		return
+	case dry:
+		return
+	}
+	if len(found.PIDs) > 0 {
+		if s := proc.End(p, interrupt.Ladder{Bound: 2 * time.Second}); len(s.Survivors) > 0 {
+			e.Note = fmt.Sprintf("Processes %v could not be ended.", s.Survivors)
+		}
+	}
+	// The guardian of a dead runtime ends its tree by itself and writes down
+	// what it saw: its last word is worth a moment.
+	wait := time.NewTimer(lastWord)
+	defer wait.Stop()
+	for tick := time.NewTicker(5 * time.Millisecond); proc.Find(p).Guardian; {
+		select {
+		case <-tick.C:
+			continue
+		case <-wait.C:
+		case <-ctx.Done():
+		}
+		tick.Stop()
+		return
+	}
+}
+
+// read takes what the guardian kept: the output, and the end if the command
+// reached one by itself.
+func read(spool string, e *event.Evidence) {
 	if o, err := proc.ReadOutput(spool, evidenceText); err == nil {
 		e.Output, e.Bytes = o.Text, o.Bytes
 	}
-	if x, err := proc.ReadExit(spool); err == nil {
-		ms := x.Ran.Milliseconds()
-		e.Ended = x.How == proc.HowExited || x.How == proc.HowTimedOut
-		timedOut := x.TimedOut
-		e.ExitCode, e.Signal, e.TimedOut, e.RanMS = x.Code, x.Signal, &timedOut, &ms
-		e.Alive = x.Survivors
+	x, err := proc.ReadExit(spool)
+	if err != nil || (x.How != proc.HowExited && x.How != proc.HowTimedOut) {
+		return
+	}
+	ms, timedOut := x.Ran.Milliseconds(), x.TimedOut
+	e.Ended, e.ExitCode, e.Signal, e.TimedOut, e.RanMS = true, x.Code, x.Signal, &timedOut, &ms
+}
+
+// fileNote says of a call that names one file whether that file changed after
+// the call had started.
+func fileNote(cwd string, c *turn.Call) string {
+	var args struct {
+		Path string `json:"path"`
+	}
+	if json.Unmarshal(c.Args, &args) != nil || args.Path == "" {
+		return ""
+	}
+	path := args.Path
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(cwd, path)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("The file %s is not there now.", args.Path)
+	case info.ModTime().Before(c.StartedAt):
+		return fmt.Sprintf("The file %s has not changed since before the call started.", args.Path)
+	default:
+		return fmt.Sprintf("The file %s was changed after the call had started.", args.Path)
 	}
 }
 
 // readopt puts kept jobs that were found alive under the session's care again.
-func (r *Runtime) readopt(context.Context, *session.Live, string) {}
+func (r *Runtime) readopt(ctx context.Context, l *session.Live, dir string) {
+	rec := l.Status().Recovered
+	if rec == nil || r.cfg.Host == nil {
+		return
+	}
+	for _, kept := range rec.Kept {
+		tree, err := r.cfg.Host.Adopt(ctx, kept.Process, spoolPath(dir, kept.Process.Spool))
+		if err != nil {
+			r.log.Warn("a kept job lives and can't be adopted", "job", kept.Job, "error", err)
+			continue
+		}
+		l.Readopt(kept.Job, session.Tree{Tree: tree})
+	}
+}

@@ -246,12 +246,12 @@ func (r *Runtime) KillJob(_ context.Context, id event.SessionID, job event.JobID
 }
 
 // KeepJob implements [api.Service].
-func (r *Runtime) KeepJob(_ context.Context, id event.SessionID, job event.JobID, keep bool) error {
+func (r *Runtime) KeepJob(ctx context.Context, id event.SessionID, job event.JobID, keep bool) error {
 	l, err := r.get(id)
 	if err != nil {
 		return err
 	}
-	if err := l.Keep(job, keep); err != nil && !errors.Is(err, session.ErrNoJob) {
+	if err := l.Keep(ctx, job, keep); err != nil && !errors.Is(err, session.ErrNoJob) {
 		return &api.Error{Code: "unsupported", Message: err.Error(), Err: err}
 	} else if err != nil {
 		return toError(err)

@@ -400,6 +400,12 @@ type JobAdopted struct {
 	PIDs []int `json:"pids"`
 }
 
+// JobKept says whether a job outlives session and runtime from here on.
+type JobKept struct {
+	ID   JobID `json:"id"`
+	Keep bool  `json:"keep"`
+}
+
 // SubAgentLinked joins a call to the child session that works on it.
 type SubAgentLinked struct {
 	Child      SessionID `json:"child"`

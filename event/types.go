@@ -71,6 +71,7 @@ const (
 	TypeJobStarted        Type = "job/started"
 	TypeJobEnded          Type = "job/ended"
 	TypeJobAdopted        Type = "job/adopted"
+	TypeJobKept           Type = "job/keep"
 	TypeSubAgentLinked    Type = "subagent/link"
 	TypeRepairBegun       Type = "repair/begin"
 	TypeRepairCommitted   Type = "repair/commit"
@@ -120,6 +121,7 @@ func (GuardWake) Type() Type         { return TypeGuardWake }
 func (JobStarted) Type() Type        { return TypeJobStarted }
 func (JobEnded) Type() Type          { return TypeJobEnded }
 func (JobAdopted) Type() Type        { return TypeJobAdopted }
+func (JobKept) Type() Type           { return TypeJobKept }
 func (SubAgentLinked) Type() Type    { return TypeSubAgentLinked }
 func (RepairBegun) Type() Type       { return TypeRepairBegun }
 func (RepairCommitted) Type() Type   { return TypeRepairCommitted }
@@ -187,6 +189,7 @@ var kinds = []Kind{
 	kind[JobStarted](ScopeSession),
 	kind[JobEnded](ScopeSession),
 	kind[JobAdopted](ScopeSession),
+	kind[JobKept](ScopeSession),
 	kind[SubAgentLinked](ScopeSession),
 	kind[RepairBegun](ScopeSession),
 	kind[RepairCommitted](ScopeSession),

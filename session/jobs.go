@@ -9,6 +9,7 @@ import (
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/interrupt"
+	"github.com/ripcord-go/ripcord/proc"
 	"github.com/ripcord-go/ripcord/tool"
 	"github.com/ripcord-go/ripcord/turn"
 )
@@ -68,13 +69,13 @@ func (l *Live) watch(j *job) {
 		delete(l.jobs.running, j.id)
 		by := j.by
 		l.jobs.mu.Unlock()
-		end := event.JobEnded{ID: j.id, State: event.JobLost, By: by}
+		end := event.JobEnded{ID: j.id, State: event.JobExited, By: by}
 		code, sig := j.process.Exit()
 		switch {
 		case by != "" || sig != "":
 			end.State, end.Signal, end.ExitCode = event.JobKilled, sig, code
-		case code != nil:
-			end.State, end.ExitCode = event.JobExited, code
+		default:
+			end.ExitCode = code // nil when nobody saw it: never invented
 		}
 		_, _ = l.ask(l.ctx, func(t turn.Token) turn.Input { return turn.Fact{Payload: end, Token: t} }) // a closed session leaves it to recovery
 		l.hub.wakeAll()
@@ -129,19 +130,44 @@ func (l *Live) Kill(id event.JobID, by string) error {
 }
 
 // Keep says whether a job outlives the session and the runtime.
-func (l *Live) Keep(id event.JobID, keep bool) error {
+func (l *Live) Keep(ctx context.Context, id event.JobID, keep bool) error {
 	l.jobs.mu.Lock()
-	defer l.jobs.mu.Unlock()
 	j := l.jobs.running[id]
+	l.jobs.mu.Unlock()
 	if j == nil {
 		return ErrNoJob
 	}
 	if err := j.process.Keep(keep); err != nil {
 		return err
 	}
+	l.jobs.mu.Lock()
 	j.keep = keep
-	return nil
+	l.jobs.mu.Unlock()
+	_, err := l.ask(ctx, func(t turn.Token) turn.Input {
+		return turn.Fact{Payload: event.JobKept{ID: id, Keep: keep}, Token: t}
+	})
+	return err
 }
+
+// Tree is a process tree as the owner of a job sees it.
+type Tree struct{ proc.Tree }
+
+// Exit returns the end of the tree's leader.
+func (t Tree) Exit() (code *int, signal string) {
+	e, _ := t.Tree.Exit()
+	return e.Code, e.Signal
+}
+
+// Output returns what was caught, head and tail within limit bytes.
+func (t Tree) Output(limit int) (text string, bytes int64) {
+	o := t.Tree.Output(limit)
+	return o.Text, o.Bytes
+}
+
+// Stop ends the tree and returns the pids that outlived it.
+func (t Tree) Stop(l interrupt.Ladder) (survivors []int) { return t.Tree.Stop(l).Survivors }
+
+var _ tool.Process = Tree{}
 
 // Output returns what a running job has printed.
 func (l *Live) Output(id event.JobID, limit int) (string, error) {

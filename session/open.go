@@ -21,11 +21,17 @@ import (
 
 // Recovery is what opening a session had to close.
 type Recovery struct {
-	Turn    int // closed as interrupted; 0 if none was open
-	Added   int // records
-	Torn    int64
-	File    string
-	Adopted []event.JobID
+	Turn  int // closed as interrupted; 0 if none was open
+	Added int // records
+	Torn  int64
+	File  string
+	Kept  []Kept
+}
+
+// Kept is a job that was told to live on and was found alive.
+type Kept struct {
+	Job     event.JobID
+	Process event.ProcessStarted
 }
 
 // Open takes the session that cfg describes: it folds the journal, closes what
@@ -116,6 +122,7 @@ func begin(ctx context.Context, cfg Config, ledger *turn.Ledger, b *book) (*Reco
 		if cfg.Observe != nil {
 			evidence = cfg.Observe(ctx, ledger, false)
 		}
+		rec.Kept = kept(ledger, evidence)
 	}
 	closers, err := turn.Recover(ledger, b.epoch, evidence, cfg.Turn.MarkerText)
 	if err != nil {
@@ -128,15 +135,21 @@ func begin(ctx context.Context, cfg Config, ledger *turn.Ledger, b *book) (*Reco
 		return nil, &turn.RefusedError{Failure: *f}
 	}
 	b.frames = nil
-	for _, e := range evidence {
-		if e.Kept && e.Job != "" {
-			rec.Adopted = append(rec.Adopted, e.Job)
-		}
-	}
 	if rec.Added == 0 && rec.Torn == 0 {
 		return nil, nil
 	}
 	return rec, nil
+}
+
+func kept(l *turn.Ledger, evidence []event.Evidence) (out []Kept) {
+	for _, e := range evidence {
+		for _, p := range l.Procs {
+			if e.Kept && e.Job != "" && (p.ID == string(e.Call) || p.ID == string(e.Job)) {
+				out = append(out, Kept{e.Job, p})
+			}
+		}
+	}
+	return out
 }
 
 // Readopt puts a kept job, found alive after a crash, under the session's care

@@ -117,7 +117,7 @@ func (c *Checker) rules(r *event.Record, p event.Payload) error {
 		return c.call(r, p)
 	case event.ApprovalAsked, event.ApprovalDecided, event.ApprovalVoided:
 		return c.approval(r, p)
-	case event.JobStarted, event.JobEnded, event.JobAdopted:
+	case event.JobStarted, event.JobEnded, event.JobAdopted, event.JobKept:
 		return c.job(p)
 	case event.CompactionStarted, event.CompactionSummary, event.CompactionEnded:
 		return c.compaction(p)
@@ -347,6 +347,10 @@ func (c *Checker) job(p event.Payload) error {
 		}
 		delete(c.jobs, p.ID)
 	case event.JobAdopted:
+		if !c.jobs[p.ID] {
+			return fmt.Errorf("job %s does not run", p.ID)
+		}
+	case event.JobKept:
 		if !c.jobs[p.ID] {
 			return fmt.Errorf("job %s does not run", p.ID)
 		}

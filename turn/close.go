@@ -179,11 +179,13 @@ func (b *booker) jobs() {
 	if b.how.Outcome != event.TurnInterrupted {
 		return
 	}
+	ended := map[string]bool{} // owners whose job's end tells of the process too
 	for _, j := range b.l.OpenJobs() {
+		ended[string(j.ID)], ended[string(j.Call)] = true, j.Call != ""
 		b.add(b.job(j), "")
 	}
 	for _, p := range b.l.Procs {
-		if b.kept(p) {
+		if ended[p.ID] || b.kept(p) {
 			continue
 		}
 		b.add(event.ProcessEnded{Owner: p.Owner, ID: p.ID, PID: p.PID, How: "reaped"}, "")

@@ -3,6 +3,7 @@ package turn
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,7 +155,7 @@ func (l *Ledger) fold(r *event.Record, p event.Payload) {
 	case event.CallRequested, event.CallApproved, event.CallDenied, event.CallStarted, event.CallOutput,
 		event.CallEnded, event.LateResult, event.ApprovalAsked, event.ApprovalDecided, event.ApprovalVoided:
 		l.foldCall(r, p)
-	case event.ProcessStarted, event.ProcessEnded, event.ProcessSurvived, event.JobStarted, event.JobEnded, event.JobAdopted:
+	case event.ProcessStarted, event.ProcessEnded, event.ProcessSurvived, event.JobStarted, event.JobEnded, event.JobAdopted, event.JobKept:
 		l.foldProcess(r, p)
 	case event.Rewound:
 		if n, ok := l.from[p.From]; ok && n <= len(l.History) {
@@ -329,21 +330,27 @@ func (l *Ledger) foldProcess(r *event.Record, p event.Payload) {
 			c.Spool = p.Spool
 		}
 	case event.ProcessEnded:
-		kept := l.Procs[:0:0]
-		for _, q := range l.Procs {
-			if q.Owner != p.Owner || q.ID != p.ID || q.PID != p.PID {
-				kept = append(kept, q)
-			}
-		}
-		l.Procs = kept
+		l.dropProcs(func(q event.ProcessStarted) bool { return q.Owner == p.Owner && q.ID == p.ID && q.PID == p.PID })
 	case event.JobStarted:
 		l.Jobs = append(l.Jobs, &Job{JobStarted: p, At: r.Time})
 	case event.JobEnded:
 		if j := l.Job(p.ID); j != nil {
 			j.Ended = &p
+			// A job is the tree of its call: they end together.
+			l.dropProcs(func(q event.ProcessStarted) bool {
+				return q.ID == string(j.ID) || q.ID == string(j.Call) && j.Call != ""
+			})
+		}
+	case event.JobKept:
+		if j := l.Job(p.ID); j != nil {
+			j.Keep = p.Keep
 		}
 	case event.ProcessSurvived, event.JobAdopted:
 	}
+}
+
+func (l *Ledger) dropProcs(ended func(event.ProcessStarted) bool) {
+	l.Procs = slices.DeleteFunc(slices.Clone(l.Procs), ended)
 }
 
 // Job returns the account of job id, nil if there is none.
