@@ -165,6 +165,11 @@ func TestTheGateIsAskedOnce(t *testing.T) {
 	if e, _ := r.Do(t.Context()); e.Outcome != event.CallFinished || asked != 1 {
 		t.Errorf("asked %d times, outcome %s", asked, e.Outcome)
 	}
+	asked = 0
+	r.Tripped = func() bool { asked++; return asked == 1 } // and back
+	if e, _ := r.Do(t.Context()); e.Outcome != event.CallSkipped || asked != 1 {
+		t.Errorf("asked %d times, outcome %s", asked, e.Outcome)
+	}
 }
 
 // proves INT-02, INT-05, TRN-03: only a tool that said so has its context cut.

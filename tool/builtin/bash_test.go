@@ -188,7 +188,10 @@ func TestAForcedTripStopsWithoutGrace(t *testing.T) {
 		tr.onStop = func(l interrupt.Ladder) {
 			if l.Grace > 0 {
 				b.c.Force()
-				<-killed // the first stop waits out its grace
+				select { // the first stop waits out its grace
+				case <-killed:
+				case <-time.After(l.Grace):
+				}
 				return
 			}
 			close(killed)
