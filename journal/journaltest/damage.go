@@ -31,9 +31,8 @@ const (
 
 // found checks that a changed journal is found out, that what is read of it is
 // only what was written, and that a damaged one is left as it is.
-func found(t *testing.T, d Driver, x *sample, b []byte, want verdict, open bool) (journal.Report, reading) {
+func found(t *testing.T, d Driver, s journal.Store, x *sample, b []byte, want verdict, open bool) (journal.Report, reading) {
 	t.Helper()
-	s := d.Open(t, nil)
 	d.Put(t, s, ID, b)
 	got := read(t, s, ID, 0)
 	x.prefixOf(t, got.recs)
@@ -74,7 +73,7 @@ func found(t *testing.T, d Driver, x *sample, b []byte, want verdict, open bool)
 
 // LOG-02, REC-02
 func flipEarlier(t *testing.T, d Driver) {
-	x := newSample(t, d)
+	x, s := newSample(t, d), d.Open(t, nil)
 	for _, i := range []int{2, x.lines() - 8} { // the last is the last of the batch before the last
 		for at := x.starts[i]; at < x.starts[i+1]; at++ {
 			for bit := range 8 {
@@ -83,7 +82,7 @@ func flipEarlier(t *testing.T, d Driver) {
 				}
 				b := bytes.Clone(x.bytes)
 				b[at] ^= 1 << bit
-				rep, got := found(t, d, &x, b, isDamaged, d.opens(8*at+bit))
+				rep, got := found(t, d, s, &x, b, isDamaged, d.opens(8*at+bit))
 				if rep.Damage[0].From != int64(x.starts[i]) {
 					t.Fatalf("a flip at %d is located at %+v", at, rep.Damage)
 				}
@@ -97,7 +96,7 @@ func flipEarlier(t *testing.T, d Driver) {
 
 // PRF-03
 func zeroFill(t *testing.T, d Driver) {
-	x := newSample(t, d)
+	x, s := newSample(t, d), d.Open(t, nil)
 	lastLine := x.starts[x.lines()-1]
 	for _, size := range []int{16, 512} {
 		for off := 0; off < len(x.bytes); off += size {
@@ -106,22 +105,22 @@ func zeroFill(t *testing.T, d Driver) {
 			clear(b[off:end])
 			switch {
 			case off >= x.lastBatch():
-				found(t, d, &x, b, isTorn, d.opens(off/size))
+				found(t, d, s, &x, b, isTorn, d.opens(off/size))
 			case end < lastLine: // the last record proves the batch before it
-				found(t, d, &x, b, isDamaged, d.opens(off/size))
+				found(t, d, s, &x, b, isDamaged, d.opens(off/size))
 			}
 		}
 	}
 }
 
 func doubled(t *testing.T, d Driver) {
-	x := newSample(t, d)
+	x, s := newSample(t, d), d.Open(t, nil)
 	for i := range x.lines() {
 		want := isDamaged
 		if x.starts[i+1] >= x.lastBatch() {
 			want = isTorn
 		}
-		rep, got := found(t, d, &x, x.splice(x.starts[i+1], x.starts[i+1], x.line(i)), want, true)
+		rep, got := found(t, d, s, &x, x.splice(x.starts[i+1], x.starts[i+1], x.line(i)), want, true)
 		if want == isDamaged && (len(got.recs) != x.lines() || rep.Damage[0].From != int64(x.starts[i+1]) || rep.Damage[0].To != int64(x.starts[i+1]+len(x.line(i)))) {
 			t.Errorf("record %d twice: %d records read, %+v", i, len(got.recs), rep.Damage)
 		}
@@ -129,35 +128,35 @@ func doubled(t *testing.T, d Driver) {
 }
 
 func swapped(t *testing.T, d Driver) {
-	x := newSample(t, d)
+	x, s := newSample(t, d), d.Open(t, nil)
 	for i := range x.lines() - 1 {
 		b := x.splice(x.starts[i], x.starts[i+2], x.line(i+1), x.line(i))
 		want := isDamaged
 		if x.starts[i] >= x.lastBatch() {
 			want = isTorn
 		}
-		found(t, d, &x, b, want, true)
+		found(t, d, s, &x, b, want, true)
 	}
 }
 
 func removed(t *testing.T, d Driver) {
-	x := newSample(t, d)
+	x, s := newSample(t, d), d.Open(t, nil)
 	for i := range x.lines() - 1 {
 		b := x.splice(x.starts[i], x.starts[i+1])
 		want := isDamaged
 		if x.starts[i] >= x.lastBatch() {
 			want = isTorn
 		}
-		found(t, d, &x, b, want, true)
+		found(t, d, s, &x, b, want, true)
 	}
 }
 
 // B023, LOG-15
 func located(t *testing.T, d Driver) {
-	x := newSample(t, d)
+	x, s := newSample(t, d), d.Open(t, nil)
 	hole := append(make([]byte, 300), '\n')
 	b := x.splice(x.starts[10], x.starts[11], hole)
-	rep, got := found(t, d, &x, b, isDamaged, true)
+	rep, got := found(t, d, s, &x, b, isDamaged, true)
 	if len(rep.Damage) != 1 || rep.Damage[0].From != int64(x.starts[10]) || rep.Damage[0].Why != "zero bytes" {
 		t.Errorf("verify says %+v", rep.Damage)
 	}
@@ -165,8 +164,6 @@ func located(t *testing.T, d Driver) {
 	if len(got.recs) != x.lines()-2 || got.recs[10].Seq != 12 {
 		t.Errorf("%d records of %d are read", len(got.recs), x.lines()-2)
 	}
-	s := d.Open(t, nil)
-	d.Put(t, s, ID, b)
 	if from := read(t, s, ID, 12); len(from.errs) != 0 || from.recs[0].Seq != 12 {
 		t.Errorf("a reader from behind the damage is given %v", from.errs)
 	}

@@ -48,9 +48,8 @@ func (d Driver) opens(i int) bool { return i%max(d.Stride, 1) == 0 }
 func (d Driver) flips(i int) bool { return d.Stride <= 1 || i%7 == 0 }
 
 // torn checks a journal whose tail from byte offset on is no record.
-func torn(t *testing.T, d Driver, x *sample, b []byte, records, offset int, open bool) {
+func torn(t *testing.T, d Driver, s journal.Store, x *sample, b []byte, records, offset int, open bool) {
 	t.Helper()
-	s := d.Open(t, nil)
 	d.Put(t, s, ID, b)
 	recs := whole(t, s, ID)
 	x.prefixOf(t, recs)
@@ -78,7 +77,7 @@ func torn(t *testing.T, d Driver, x *sample, b []byte, records, offset int, open
 
 // REC-02, B022, B027
 func cutAnywhere(t *testing.T, d Driver) {
-	x := newSample(t, d)
+	x, s := newSample(t, d), d.Open(t, nil)
 	for cut := x.lastBatch(); cut <= len(x.bytes); cut++ {
 		records, offset := 0, 0
 		for i := range x.lines() {
@@ -86,32 +85,32 @@ func cutAnywhere(t *testing.T, d Driver) {
 				records, offset = i+1, min(cut, end)
 			}
 		}
-		torn(t, d, &x, x.bytes[:cut], records, offset, d.opens(cut))
+		torn(t, d, s, &x, x.bytes[:cut], records, offset, d.opens(cut))
 	}
-	torn(t, d, &x, nil, 0, 0, true)
-	torn(t, d, &x, x.bytes[:x.starts[1]-9], 0, 0, true)
+	torn(t, d, s, &x, nil, 0, 0, true)
+	torn(t, d, s, &x, x.bytes[:x.starts[1]-9], 0, 0, true)
 }
 
 // B027
 func bareTail(t *testing.T, d Driver) {
-	x := newSample(t, d)
+	x, s := newSample(t, d), d.Open(t, nil)
 	bare := x.bytes[:len(x.bytes)-1]
-	torn(t, d, &x, bare, x.lines(), len(bare), true)
+	torn(t, d, s, &x, bare, x.lines(), len(bare), true)
 	half := append(bytes.Clone(x.bytes), x.line(2)[:40]...)
-	torn(t, d, &x, half, x.lines(), len(x.bytes), true)
+	torn(t, d, s, &x, half, x.lines(), len(x.bytes), true)
 }
 
 // B022, B024
 func noFusion(t *testing.T, d Driver) {
-	x := newSample(t, d)
+	x, s := newSample(t, d), d.Open(t, nil)
 	for _, fragment := range []string{`{"type":"mess`, `{"crc":"01234567","v":1,"text":"` + "\xe3\x81", "\xe3\x81", "{", `"`, "\x00"} {
-		torn(t, d, &x, append(bytes.Clone(x.bytes), fragment...), x.lines(), len(x.bytes), true)
+		torn(t, d, s, &x, append(bytes.Clone(x.bytes), fragment...), x.lines(), len(x.bytes), true)
 	}
 }
 
 // PRF-03
 func garbageTail(t *testing.T, d Driver) {
-	x := newSample(t, d)
+	x, s := newSample(t, d), d.Open(t, nil)
 	n := x.lines()
 	for _, tail := range [][]byte{
 		make([]byte, 1), make([]byte, 512), make([]byte, 4096+7),
@@ -124,14 +123,14 @@ func garbageTail(t *testing.T, d Driver) {
 		x.bytes,                 // the whole of it again
 		append(bytes.Clone(x.line(n-1)), x.line(n-2)...),
 	} {
-		torn(t, d, &x, append(bytes.Clone(x.bytes), tail...), n, len(x.bytes), true)
+		torn(t, d, s, &x, append(bytes.Clone(x.bytes), tail...), n, len(x.bytes), true)
 	}
 }
 
 // LOG-02, REC-02: that a flip in the last batch can't be told from a tear is
 // said openly.
 func flipTail(t *testing.T, d Driver) {
-	x := newSample(t, d)
+	x, s := newSample(t, d), d.Open(t, nil)
 	first := x.lines() - 4
 	if x.starts[first] < x.lastBatch() {
 		t.Fatal("the sample's last batch has fewer than four records")
@@ -144,7 +143,7 @@ func flipTail(t *testing.T, d Driver) {
 				}
 				b := bytes.Clone(x.bytes)
 				b[at] ^= 1 << bit
-				torn(t, d, &x, b, i, x.starts[i], d.opens(8*at+bit))
+				torn(t, d, s, &x, b, i, x.starts[i], d.opens(8*at+bit))
 			}
 		}
 	}
@@ -153,7 +152,7 @@ func flipTail(t *testing.T, d Driver) {
 // REC-02, PRF-03: whichever lines of the last batch did not get to the disk,
 // it is a tear, and never taken for damage of an acknowledged record.
 func lostWrites(t *testing.T, d Driver) {
-	x := newSample(t, d)
+	x, s := newSample(t, d), d.Open(t, nil)
 	first := 0
 	for x.starts[first] < x.lastBatch() {
 		first++
@@ -168,7 +167,7 @@ func lostWrites(t *testing.T, d Driver) {
 				keep = i + 1
 			}
 		}
-		torn(t, d, &x, b, first+keep, x.starts[first+keep], d.opens(lost))
+		torn(t, d, s, &x, b, first+keep, x.starts[first+keep], d.opens(lost))
 	}
 }
 
