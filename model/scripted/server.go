@@ -147,8 +147,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	unwatch := context.AfterFunc(r.Context(), func() { s.left(req) })
 	defer s.release(req)
 	defer func() {
-		if !unwatch() {
-			s.left(req) // the watcher may not have run yet
+		unwatch()
+		if r.Context().Err() != nil {
+			s.left(req) // the watcher may not have run, and may now never
 		}
 	}()
 	if req.Refuse != nil {
@@ -157,6 +158,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p := player{s: s, w: w, ctx: r.Context(), req: req, split: s.script.split}
 	p.play(b)
+	select {
+	case <-s.closing: // what was cut by Close must not look like an end
+		panic(http.ErrAbortHandler)
+	default:
+	}
 }
 
 // admit records a request and chooses its answer.
