@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"strconv"
 	"time"
+	"unicode/utf8"
 )
 
 // Sum is a record's chained CRC-32C.
@@ -44,6 +45,26 @@ func marshal(v any) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
+}
+
+// oneLine makes valid JSON fit for a line. Raw JSON within a payload, such as a
+// model's arguments, is copied by the encoder as it came: it may hold bytes
+// that are not UTF-8, and U+2028, which some readers take for a line's end.
+func oneLine(data []byte) []byte {
+	if !utf8.Valid(data) {
+		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
+	}
+	if bytes.IndexByte(data, '\n') >= 0 {
+		var b bytes.Buffer
+		if json.Compact(&b, data) == nil {
+			data = b.Bytes()
+		}
+	}
+	if bytes.Contains(data, []byte("\u2028")) || bytes.Contains(data, []byte("\u2029")) {
+		data = bytes.ReplaceAll(data, []byte("\u2028"), []byte(`\u2028`))
+		data = bytes.ReplaceAll(data, []byte("\u2029"), []byte(`\u2029`))
+	}
+	return data
 }
 
 // Encode appends the canonical bytes of r (no newline) to dst and returns

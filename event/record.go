@@ -68,7 +68,7 @@ func New(p Payload, at time.Time) (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("encode %s: %w", p.Type(), err)
 	}
-	return Record{V: Version, Time: at.UTC(), Type: p.Type(), Data: data, body: p}, nil
+	return Record{V: Version, Time: at.UTC(), Type: p.Type(), Data: oneLine(data), body: p}, nil
 }
 
 // Body returns the record's payload. A type this build does not know gives
