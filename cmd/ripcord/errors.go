@@ -47,7 +47,7 @@ func explain(err error) *api.Error {
 	case errors.As(err, &damaged):
 		code = event.FailDamaged
 	case errors.As(err, &future):
-		code = event.FailConfig
+		code = codeFuture
 	case errors.Is(err, journal.ErrNotFound):
 		code = codeNotFound
 	case errors.Is(err, journal.ErrStorage), errors.Is(err, os.ErrPermission):

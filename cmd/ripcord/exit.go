@@ -97,7 +97,7 @@ func refusalCode(code event.FailureCode) int {
 		return exitConfig
 	case event.FailBusy:
 		return exitBusy
-	case event.FailDamaged:
+	case event.FailDamaged, codeFuture:
 		return exitDamaged
 	case event.FailRequest, event.FailContext, event.FailRateLimit, event.FailOverloaded,
 		event.FailTransport, event.FailProtocol, event.FailEmpty, event.FailStall,
@@ -112,6 +112,7 @@ const (
 	codeNotFound    event.FailureCode = "not_found"
 	codeUnsupported event.FailureCode = "unsupported"
 	codeStale       event.FailureCode = "stale"
+	codeFuture      event.FailureCode = "future" // a journal that this version cannot read
 )
 
 // unsure reports whether what some call did is not known.

@@ -44,7 +44,7 @@ func TestEveryEndingHasItsExitCode(t *testing.T) {
 	}
 	for code, want := range map[event.FailureCode]int{
 		"": 0, event.FailUsage: 2, "not_found": 2, "unsupported": 2, event.FailConfig: 3, event.FailAuth: 3,
-		event.FailBusy: 6, event.FailDamaged: 7, event.FailStorage: 1, event.FailInternal: 1, "stale": 1,
+		event.FailBusy: 6, event.FailDamaged: 7, "future": 7, event.FailStorage: 1, event.FailInternal: 1, "stale": 1,
 		event.FailTransport: 1, event.FailRequest: 1, event.FailContext: 1, event.FailRateLimit: 1,
 		event.FailOverloaded: 1, event.FailProtocol: 1, event.FailEmpty: 1, event.FailStall: 1, event.FailTool: 1,
 	} {

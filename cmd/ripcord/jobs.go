@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -142,7 +143,9 @@ func (a *app) jobsOf(ctx context.Context, svc api.Service, s api.SessionInfo, vi
 	if err != nil {
 		return true, err
 	}
-	return visit(svc, jobs), nil
+	// Nobody holds the session: only what was told to outlive it can live.
+	kept := slices.DeleteFunc(jobs, func(j api.JobInfo) bool { return !j.Keep })
+	return visit(svc, kept), nil
 }
 
 // findJob finds a job by its id among all sessions. done gives up what the

@@ -53,7 +53,7 @@ func sessionsList(a *app) *cobra.Command {
 				return nil
 			}
 			for _, s := range all {
-				a.print("%s  %-9s  %3d turns  %s  %s%s\n", s.ID, s.State, s.Turns, when(s.Updated), oneLine(s.Cwd), titled(s.Title))
+				a.print("%s  %-9s  %3d turns  %s  %s%s%s\n", s.ID, s.State, s.Turns, when(s.Updated), oneLine(s.Cwd), titled(s.Title), held(s.Owner))
 			}
 			if len(all) == 0 {
 				a.say("there are no sessions yet")
@@ -78,6 +78,14 @@ func when(t *time.Time) string {
 		return "          -     "
 	}
 	return t.Local().Format("2006-01-02 15:04")
+}
+
+// held names who has the session.
+func held(o *api.OwnerInfo) string {
+	if o == nil {
+		return ""
+	}
+	return "  (process " + itoa(o.PID) + " on " + oneLine(o.Host) + ")"
 }
 
 func titled(s string) string {

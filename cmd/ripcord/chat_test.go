@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+)
+
+// chat is the command on a terminal of its own.
+type chat struct {
+	t    *testing.T
+	dir  string
+	tty  *os.File
+	cmd  *exec.Cmd
+	out  buffer
+	done chan struct{}
+}
+
+const chatAnswers = `answer always if result
+  text all done
+  finish stop
+answer always if user beat
+  call bash c1 {"command":"(setsid sh -c 'while :; do echo $$ >>beat; sleep 0.02; done' &) ; sleep 60"}
+  finish tool
+default
+  text streaming words
+  hang
+`
+
+func openChat(t *testing.T, args ...string) *chat {
+	t.Helper()
+	c := &chat{t: t, dir: t.TempDir(), done: make(chan struct{})}
+	script := put(t, filepath.Join(c.dir, "script.txt"), chatAnswers)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.cmd = exec.Command(self, args...)
+	c.cmd.Dir = c.dir
+	c.cmd.Env = []string{asCommand + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + c.dir, "TERM=xterm-256color",
+		"RIPCORD_HOME=" + filepath.Join(c.dir, "home"), "RIPCORD_PROVIDER=scripted", "RIPCORD_SCRIPT=" + script, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR")}
+	tty, err := pty.StartWithSize(c.cmd, &pty.Winsize{Rows: 40, Cols: 120})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.tty = pollable(t, tty)
+	go func() { // ends with the terminal
+		defer close(c.done)
+		b := make([]byte, 32<<10)
+		for {
+			n, err := c.tty.Read(b)
+			_, _ = c.out.Write(b[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = c.cmd.Process.Kill()
+		_ = c.tty.Close()
+		_ = c.cmd.Wait()
+	})
+	return c
+}
+
+// pollable makes a terminal whose Close takes effect while a Read waits.
+func pollable(t *testing.T, tty *os.File) *os.File {
+	t.Helper()
+	fd, err := syscall.Dup(int(tty.Fd()))
+	if err == nil {
+		syscall.CloseOnExec(fd)
+		err = syscall.SetNonblock(fd, true)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = tty.Close()
+	return os.NewFile(uintptr(fd), "terminal")
+}
+
+// sees waits until the terminal has shown text.
+func (c *chat) sees(text string) {
+	c.t.Helper()
+	eventually(c.t, text+" on the terminal", func() bool { return strings.Contains(c.out.String(), text) }, c.out.String)
+}
+
+func eventually(t *testing.T, what string, ok func() bool, state func() string) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("%s did not come:\n%q", what, state())
+		}
+	}
+}
+
+func (c *chat) types(keys string) {
+	c.t.Helper()
+	if _, err := c.tty.WriteString(keys); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// ends waits for the process's end and returns its exit code.
+func (c *chat) ends(within time.Duration) int {
+	c.t.Helper()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = c.cmd.Wait()
+	}()
+	select {
+	case <-ended:
+	case <-time.After(within):
+		_ = c.cmd.Process.Kill()
+		<-ended
+		c.t.Fatalf("it did not end within %v:\n%q", within, c.out.String())
+	}
+	return c.cmd.ProcessState.ExitCode()
+}
+
+// journal is the only session's records.
+func (c *chat) journal() string {
+	c.t.Helper()
+	found, err := filepath.Glob(filepath.Join(c.dir, "home", "sessions", "*", "journal.jsonl"))
+	if err != nil || len(found) != 1 {
+		c.t.Fatalf("journals %v, %v", found, err)
+	}
+	b, err := os.ReadFile(found[0])
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// closed checks that the last turn was closed in order, with the reason.
+func (c *chat) closed(reason string) {
+	c.t.Helper()
+	j := strings.TrimSuffix(c.journal(), "\n")
+	at := strings.LastIndex(j, `"type":"turn/end"`)
+	if at < 0 || !strings.Contains(j[at:], `"outcome":"aborted","reason":"`+reason+`"`) {
+		c.t.Errorf("the turn was not closed with %s:\n%s", reason, tail(j, 3))
+	}
+	if rest := j[at:]; strings.Count(rest, `"type":"turn/start"`) != 0 {
+		c.t.Errorf("a turn began after it:\n%s", rest)
+	}
+	last := j[strings.LastIndex(j, "\n")+1:]
+	if !json.Valid([]byte(last)) {
+		c.t.Errorf("the journal ends with no record: %s", last)
+	}
+}
+
+func tail(s string, n int) string {
+	lines := strings.Split(s, "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// dead checks that the process that writes the file has ended, by asking the
+// world: the file does not grow and its pid is not alive.
+func dead(t *testing.T, file string) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Fields(string(b))
+	pid, err := strconv.Atoi(lines[len(lines)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err == nil && !bytes.Contains(stat, []byte(") Z ")) {
+		t.Errorf("process %d of the tool outlived the chat: %s", pid, stat)
+	}
+}
+
+// proves B145, PRC-08: the terminal is closed while idle, while words stream,
+// while a tool runs: the process is gone within 5 s, with all it started, and
+// the journal ends with a clean record.
+func TestAClosedTerminalIsAStop(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		busy func(c *chat)
+	}{
+		{"idle", nil},
+		{"streaming", func(c *chat) { c.types("hello\r"); c.sees("streaming words") }},
+		{"in a tool", func(c *chat) {
+			c.types("beat\r")
+			eventually(c.t, "the tool's process", func() bool { return exists(filepath.Join(c.dir, "beat")) }, c.out.String)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			ch := openChat(t, "--yes")
+			ch.sees("scripted")
+			if c.busy != nil {
+				c.busy(ch)
+			}
+			_ = ch.tty.Close()
+			if code := ch.ends(5 * time.Second); code != exitHUP {
+				t.Errorf("exit %d, want %d", code, exitHUP)
+			}
+			if c.busy != nil {
+				ch.closed("SYSTEM_SHUTDOWN")
+			}
+			if c.name == "in a tool" {
+				dead(t, filepath.Join(ch.dir, "beat"))
+			}
+		})
+	}
+}
+
+// proves IFC-05, PRC-08, TUI-03: SIGTERM ends the chat anywhere and gives the
+// terminal back.
+func TestSIGTERMEndsTheChat(t *testing.T) {
+	c := openChat(t, "--yes")
+	c.sees("scripted")
+	c.types("hello\r")
+	c.sees("streaming words")
+	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := c.ends(5 * time.Second); code != exitTERM {
+		t.Errorf("exit %d, want %d", code, exitTERM)
+	}
+	c.closed("SYSTEM_SHUTDOWN")
+}
+
+// proves TUI-01, PRC-02: Esc stops the turn and all that it started, and the
+// chat goes on.
+func TestEscStopsTheTurnAndTheChatGoesOn(t *testing.T) {
+	c := openChat(t, "--yes")
+	c.sees("scripted")
+	c.types("beat\r")
+	beat := filepath.Join(c.dir, "beat")
+	eventually(t, "the tool's process", func() bool { return exists(beat) }, c.out.String)
+	c.types("\x1b")
+	eventually(t, "the turn's end", func() bool { return strings.Contains(c.journal(), `"type":"turn/end"`) }, c.out.String)
+	c.closed("USER_SIGINT")
+	dead(t, beat)
+	c.types("hello\r")
+	c.sees("streaming words")
+}
