@@ -1,43 +1,29 @@
 package journal_test
 
 import (
-	"context"
+	"bytes"
 	"fmt"
-	"log"
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
-	"github.com/ripcord-go/ripcord/journal/mem"
+	"github.com/ripcord-go/ripcord/journal"
 )
 
-// One writer appends and syncs; anybody reads.
-func Example() {
-	ctx := context.Background()
-	store := mem.New(mem.Options{})
-	w, err := store.Create(ctx, "s_example")
-	if err != nil {
-		log.Fatal(err)
-	}
-	opened, err := event.New(event.SessionOpened{ID: "s_example"}, time.Now())
-	if err != nil {
-		log.Fatal(err)
-	}
-	last, err := w.Append(ctx, -1, 1, []event.Record{opened})
-	fmt.Println("written up to", last, err)
-	acked, err := w.Sync(ctx)
-	fmt.Println("durable up to", acked, err)
+// A store frames records behind a place, and anyone can scan what it wrote.
+func ExampleScanner() {
+	opened, _ := event.New(event.SessionOpened{ID: "s_1"}, time.Unix(0, 0))
+	turn, _ := event.New(event.TurnStarted{Kind: event.TurnInput}, time.Unix(0, 0))
+	lines, at, _ := journal.Frame(nil, journal.Origin(), 1, 1, []event.Record{opened, turn})
+	lines = append(lines, `{"crc":"0000`...) // a crash
 
-	_, err = w.Append(ctx, -1, 1, []event.Record{opened}) // a writer that does not know of the first record
-	fmt.Println(err != nil)
-	for rec, err := range store.Read(ctx, "s_example", 0) {
-		fmt.Println(rec.Seq, rec.Type, err)
+	sc := journal.NewScanner(bytes.NewReader(lines), int64(len(lines)), journal.ScanOptions{})
+	for sc.Next() {
+		fmt.Println(sc.Item().Place.Seq, sc.Item().Type)
 	}
-	if err := w.Close(); err != nil {
-		log.Fatal(err)
-	}
+	torn := sc.Found().Torn
+	fmt.Println(torn.Offset == at.End, torn.Bytes)
 	// Output:
-	// written up to 0 <nil>
-	// durable up to 0 <nil>
-	// true
-	// 0 session/open <nil>
+	// 0 session/open
+	// 1 turn/start
+	// true 12
 }

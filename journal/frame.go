@@ -58,6 +58,7 @@ func Frame(dst []byte, p Place, batch int64, epoch event.Epoch, recs []event.Rec
 			return dst[:keep], p, fmt.Errorf("record %d (%s) has %d bytes and %d are allowed: keep large values as blobs", r.Seq, r.Type, n, MaxRecord)
 		}
 		r.Line = dst[from:len(dst):len(dst)]
+		r.Line = dst[from:len(dst):len(dst)]
 		dst = append(dst, '\n')
 		p = Place{
 			Seq: r.Seq, Epoch: epoch, Batch: batch, Index: index,
