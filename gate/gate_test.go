@@ -93,6 +93,38 @@ func TestARuleMatchesACommandByItsWordsAndOnlyByWords(t *testing.T) {
 	}
 }
 
+// proves HOK-04: rules by path, judged where the call leads.
+func TestARuleByPathCoversWhatIsBelowIt(t *testing.T) {
+	r := gate.Rules{Policy: gate.DenyAll, List: []gate.Rule{
+		{Name: "no-git", Tool: "*", Path: ".git", Deny: true},
+		{Name: "docs", Tool: "edit", Path: "docs"},
+		{Name: "tmp", Tool: "*", Path: "/tmp/x"},
+	}}
+	touches := func(paths ...string) tool.Spec {
+		return tool.Spec{Asks: asking, Touches: func(*tool.Call) ([]string, bool) { return paths, len(paths) == 0 || paths[0] != "?" }}
+	}
+	for i, c := range []struct {
+		spec tool.Spec
+		want string
+	}{
+		{touches("/w/docs/a"), "rule:docs"},
+		{touches("/w/docs"), "rule:docs"},
+		{touches("/w/docs2/a"), "policy:headless"},
+		{touches("/w/docs/../a"), "policy:headless"},
+		{touches("/w/docs/a", "/w/b"), "policy:headless"},
+		{touches("/w/docs/a", "/w/.git/config"), "rule:no-git"},
+		{touches("/w/.git/config"), "rule:no-git"},
+		{touches("/tmp/x/y"), "rule:tmp"},
+		{touches("?"), "rule:no-git"}, // not known: what is forbidden stays so
+		{tool.Spec{Asks: asking}, "policy:headless"},
+	} {
+		v, err := r.Judge(t.Context(), &tool.Call{Name: "edit", Dir: "/w"}, c.spec)
+		if err != nil || v.By != c.want {
+			t.Errorf("%d: %+v %v, want %s", i, v, err, c.want)
+		}
+	}
+}
+
 type judge func(context.Context) (gate.Verdict, error)
 
 func (j judge) Judge(ctx context.Context, _ *tool.Call, _ tool.Spec) (gate.Verdict, error) {

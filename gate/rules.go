@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ripcord-go/ripcord/tool"
@@ -26,6 +28,10 @@ type Rule struct {
 	// only a command that is nothing but words: one that could run a second
 	// command, write to a file or expand anything has no prefix to trust.
 	Command string
+	// Path is a file, or a folder with all that is below it; relative to the
+	// workspace. Every file that the call names must be there, where its links
+	// lead. A tool that does not say which files it touches does not match.
+	Path string
 	// Deny blocks instead of allowing. With a command it is a reminder, not a
 	// wall: the same command can be written in other words.
 	Deny bool
@@ -36,7 +42,7 @@ var _ Gate = Rules{}
 // Judge implements [Gate].
 func (r Rules) Judge(_ context.Context, call *tool.Call, spec tool.Spec) (Verdict, error) {
 	for _, rule := range r.List {
-		if rule.Deny && rule.matches(call) {
+		if rule.Deny && rule.matches(call, spec) {
 			return Verdict{Decision: Block, By: "rule:" + rule.Name, Why: "a rule of the settings forbids it"}, nil
 		}
 	}
@@ -51,7 +57,7 @@ func (r Rules) Judge(_ context.Context, call *tool.Call, spec tool.Spec) (Verdic
 		prompt = "run " + call.Name
 	}
 	for _, rule := range r.List {
-		if !rule.Deny && rule.matches(call) {
+		if !rule.Deny && rule.matches(call, spec) {
 			return Verdict{Decision: Allow, By: "rule:" + rule.Name, Prompt: prompt}, nil
 		}
 	}
@@ -67,8 +73,8 @@ func (r Rules) Judge(_ context.Context, call *tool.Call, spec tool.Spec) (Verdic
 	return Verdict{}, fmt.Errorf("approval policy %d does not exist: use ask, deny or yes", int(r.Policy))
 }
 
-func (rule Rule) matches(call *tool.Call) bool {
-	if rule.Tool != "*" && rule.Tool != call.Name {
+func (rule Rule) matches(call *tool.Call, spec tool.Spec) bool {
+	if rule.Tool != "*" && rule.Tool != call.Name || rule.Path != "" && !rule.covers(call, spec) {
 		return false
 	}
 	if rule.Command == "" {
@@ -81,6 +87,30 @@ func (rule Rule) matches(call *tool.Call) bool {
 		return rule.Deny // what can't be read is forbidden, never allowed
 	}
 	return hasWords(args.Command, rule.Command) && (rule.Deny || onlyWords(args.Command))
+}
+
+// covers reports whether all that the call touches is below the rule's path. A
+// denying rule is content with one file, or with not knowing.
+func (rule Rule) covers(call *tool.Call, spec tool.Spec) bool {
+	if spec.Touches == nil {
+		return false
+	}
+	paths, ok := spec.Touches(call)
+	if !ok || len(paths) == 0 {
+		return rule.Deny
+	}
+	root := rule.Path
+	if !filepath.IsAbs(root) {
+		root = filepath.Join(call.Dir, root)
+	}
+	below := func(path string) bool {
+		rel, err := filepath.Rel(root, path)
+		return err == nil && filepath.IsAbs(root) && filepath.IsAbs(path) && filepath.IsLocal(rel)
+	}
+	if rule.Deny {
+		return slices.ContainsFunc(paths, below)
+	}
+	return !slices.ContainsFunc(paths, func(path string) bool { return !below(path) })
 }
 
 // hasWords reports whether command begins with the words of prefix.

@@ -32,6 +32,10 @@ type Spec struct {
 	// AsksCall is Asks for a tool whose answer depends on more than the
 	// arguments, such as where the workspace is. It stands before Asks.
 	AsksCall func(call *Call) (prompt string, ask bool)
+	// Touches lists the files that the call names, absolute and with every
+	// link followed, for rules about paths; ok is false if that is not known.
+	// nil: the tool is not about files.
+	Touches func(call *Call) (paths []string, ok bool)
 }
 
 // Asking says whether call needs approval, with one line for the person who

@@ -15,7 +15,7 @@ type edit struct{ memory *memory }
 
 // Spec implements [tool.Tool].
 func (e *edit) Spec() tool.Spec {
-	return tool.Spec{Name: "edit", Effect: tool.Unsafe, AsksCall: e.asks,
+	return tool.Spec{Name: "edit", Effect: tool.Unsafe, AsksCall: e.asks, Touches: e.memory.touches,
 		Description: "Replace one passage of a text file. old must be exactly what stands in the file, white space included, without " +
 			"line numbers, and must stand there once, unless replace_all is true.",
 		Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["path","old","new"],"properties":{` +

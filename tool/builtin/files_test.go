@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -211,30 +210,6 @@ func TestPicturesAreShownAndBinariesRefused(t *testing.T) {
 	d.refused("edit", m{"path": "bin", "old": "MZ", "new": "x"}, "is binary")
 }
 
-// proves TOL-20: what is no file never hangs a call.
-func TestWhatIsNoRegularFileIsRefusedAtOnce(t *testing.T) {
-	d := newDesk(t)
-	if err := syscall.Mkfifo(filepath.Join(d.dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"read", "edit", "write"} {
-		args := m{"path": "pipe"}
-		switch name {
-		case "edit":
-			args["old"], args["new"] = "a", "b"
-		case "write":
-			args["content"] = "x"
-		}
-		d.refused(name, args, "not a regular file")
-		args["path"] = "/dev/zero"
-		d.refused(name, args, "not a regular file")
-	}
-	d.refused("read", m{"path": "."}, "is a folder; list it with ls")
-	d.refused("read", m{"path": "nope"}, "does not exist")
-	d.refused("read", m{"path": "a\x00b"}, "NUL")
-	d.refused("read", m{"path": ""}, "path is empty")
-}
-
 // proves TOL-20: a write makes folders, keeps the mode, shows its change.
 func TestWriteMakesTheFileBeItsNewContent(t *testing.T) {
 	d := newDesk(t)
@@ -408,6 +383,14 @@ func TestPathsAreJudgedWhereTheyLead(t *testing.T) {
 			if err != nil || v.Decision != want || outside != strings.Contains(v.Prompt, "outside the workspace") {
 				t.Errorf("%s %q: %+v, outside %v", name, path, v, outside)
 			}
+		}
+	}
+	inside := gate.Rules{Policy: gate.DenyAll, List: []gate.Rule{{Name: "edits", Tool: "write", Path: "."}}}
+	spec, _ := d.set.Spec("write")
+	for path, by := range map[string]string{"new": "rule:edits", "soon": "rule:edits", "away/x": "policy:headless", "loop": "policy:headless"} {
+		raw, _ := json.Marshal(m{"path": path, "content": "x"})
+		if v, _ := inside.Judge(t.Context(), &tool.Call{Name: "write", Args: raw, Dir: d.dir}, spec); v.By != by {
+			t.Errorf("a rule for the workspace and %q: %+v", path, v)
 		}
 	}
 	if err := os.WriteFile(filepath.Join(out, "secret"), []byte("s"), 0o600); err != nil {

@@ -97,19 +97,40 @@ func (m *memory) locate(call *tool.Call, path string) (place, error) {
 	return p, nil
 }
 
-// asking resolves a path for the gate; one that can't be resolved counts as
-// outside.
-func (m *memory) asking(call *tool.Call, path string) place {
+// judge resolves the path of a call for the gate and keeps where it led.
+func (m *memory) judge(call *tool.Call, path string) (place, error) {
 	p, err := locate(call.Dir, path)
 	if err != nil {
-		return place{named: path, show: path, outside: true}
+		return p, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if call.ID != "" {
 		m.judged.put(judgedKey{call.Session, call.ID}, p.real)
 	}
+	return p, nil
+}
+
+// asking resolves a path for the gate; one that can't be resolved counts as
+// outside.
+func (m *memory) asking(call *tool.Call, path string) place {
+	p, err := m.judge(call, path)
+	if err != nil {
+		return place{named: path, show: path, outside: true}
+	}
 	return p
+}
+
+// touches resolves the one path that a call names, for rules about paths.
+func (m *memory) touches(call *tool.Call) (paths []string, ok bool) {
+	var a struct {
+		Path string `json:"path"`
+	}
+	if decode(call.Args, &a) != nil {
+		return nil, false
+	}
+	p, err := m.judge(call, a.Path)
+	return []string{p.real}, err == nil
 }
 
 // stampOf stamps a file whose content is known.

@@ -36,7 +36,7 @@ type read struct{ memory *memory }
 
 // Spec implements [tool.Tool].
 func (r *read) Spec() tool.Spec {
-	return tool.Spec{Name: "read", Effect: tool.Pure, Concurrent: true, AsksCall: r.asks,
+	return tool.Spec{Name: "read", Effect: tool.Pure, Concurrent: true, AsksCall: r.asks, Touches: r.memory.touches,
 		Description: "Read a file. Text comes as numbered lines, at most 2000 a call: give offset (first line, from 1) and limit " +
 			"(number of lines) for the rest. Pictures (png, jpeg, gif, webp) are shown. It reads no folders: list them with ls in bash.",
 		Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["path"],"properties":{` +

@@ -17,7 +17,7 @@ type write struct{ memory *memory }
 
 // Spec implements [tool.Tool].
 func (w *write) Spec() tool.Spec {
-	return tool.Spec{Name: "write", Effect: tool.Unsafe, AsksCall: w.asks,
+	return tool.Spec{Name: "write", Effect: tool.Unsafe, AsksCall: w.asks, Touches: w.memory.touches,
 		Description: "Write a whole file, making its folders as needed. A file that exists has to be read first and must not have " +
 			"changed since. To change a part of a file use edit.",
 		Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["path","content"],"properties":{` +
