@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ripcord-go/ripcord/api"
+)
+
+// none is a service without sessions.
+type none struct{ api.Service }
+
+func (none) Sessions(context.Context) ([]api.SessionInfo, error) { return nil, nil }
+
+// cli runs the command line in this process over a service without sessions.
+func cli(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	var out, errs bytes.Buffer
+	a := &app{
+		env: envOf(map[string]string{"RIPCORD_HOME": t.TempDir()}), stdin: null, stderr: &errs, stops: newStops(), out: &sink{w: &out},
+		wire: func(context.Context, *app, need) (*engine, error) {
+			return &engine{svc: none{}, close: func(context.Context) error { return nil }}, nil
+		},
+	}
+	code = a.main(args)
+	return code, out.String(), errs.String()
+}
+
+// proves CLI-01, IFC-06: what is wrong or not here yet is one sentence with
+// the next step and exit 2, never ignored, and leaves stdout alone.
+func TestWrongUseIsRefusedWithOneSentence(t *testing.T) {
+	const later = "comes later"
+	for args, want := range map[string]string{
+		"bogus": "unknown command", "sessions": "use one of list, rm, show", "sessions frobnicate": "it has no frobnicate",
+		"log": "use one of", "jobs": "use one of", "model": "use one of",
+		"run a b": "more than one prompt", "run a - c": "", "run a --bogus": "see `ripcord run --help`", "run": "the prompt is empty",
+		"run a --output yaml": "text, json or stream-json", "run a --continue --session s_1": "give one of them",
+		"run a --timeout=-1s": "is no time", "run a --timeout soon": "invalid", "run a --cwd /nonexistent/x": "workspace",
+		"run a --session s_no": "there is no session s_no", "run a --session s_no --output json": "there is no session s_no",
+		"continue": "", "continue s_no": "there is no session", "resume s_no": "needs a terminal", "": "needs a terminal",
+		"interrupt": "", "interrupt s_no": "there is no session", "interrupt s_no --turn -1": "count from 1",
+		"sessions show s_no": "there is no session", "sessions rm s_no": "there is no session", "sessions rm": "",
+		"log show s_no": "there is no session", "log follow s_no": "there is no session", "log verify s_no": "there is no session",
+		"log repair s_no": "add --dry-run", "log repair s_no --dry-run": "there is no session", "log repair s_no --set-aside 1-2": later,
+		"jobs kill j_no": "there is no job", "jobs logs j_no": "there is no job", "jobs list s_no": "there is no session",
+		"model serve /nonexistent/x": "cannot be read", "completion tcsh": "use bash, zsh", "version x": "",
+		"send s_1 --now x": later, "send --help": later, "run a --drain": later, "retry s_1": later, "rewind s_1": later, "fork s_1": later,
+		"guard replay s_1": later, "sessions search x": later, "sessions export s_1": later, "sessions gc": later, "serve": later,
+		"acp": later, "attach s_1": later, "nodes": later, "routine list": later, "config show --origin": later,
+	} {
+		code, out, err := cli(t, strings.Fields(args)...)
+		if code != exitUsage || out != "" || !strings.Contains(err, want) || !strings.HasPrefix(err, "ripcord: ") ||
+			strings.Count(strings.TrimPrefix(err, "ripcord: model "), "\n") != 1 {
+			t.Errorf("ripcord %s: exit %d, stdout %q, stderr %q: want exit 2 and one sentence with %q", args, code, out, err, want)
+		}
+	}
+}
+
+// proves CLI-03: help with examples on every verb.
+func TestEveryVerbHasHelpWithExamples(t *testing.T) {
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		if c.Hidden || c.Name() == "help" {
+			return
+		}
+		if c.Short == "" || !strings.Contains(c.Example, "ripcord") {
+			t.Errorf("%s has no help with an example", c.CommandPath())
+		}
+		code, out, err := cli(t, append(strings.Fields(c.CommandPath())[1:], "--help")...)
+		if code != exitDone || !strings.Contains(out, c.Example) || err != "" {
+			t.Errorf("%s --help: exit %d, %q, %q", c.CommandPath(), code, out, err)
+		}
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(newRoot(&app{stops: newStops(), out: &sink{w: &bytes.Buffer{}}}))
+}
+
+// proves IFC-05: a verb that runs no turn ends by the signal's code.
+func TestASignalEndsAVerbThatRunsNoTurn(t *testing.T) {
+	a := &app{stops: newStops()}
+	began := make(chan struct{})
+	got := make(chan error, 1)
+	go func() {
+		cmd := &cobra.Command{}
+		cmd.SetContext(context.Background())
+		got <- a.plain(func(ctx context.Context, _ []string) error {
+			close(began)
+			<-ctx.Done()
+			return nil
+		})(cmd, nil)
+	}()
+	<-began
+	a.stops.note(causeTERM)
+	var code exitError
+	if err := <-got; !errors.As(err, &code) || int(code) != exitTERM {
+		t.Errorf("it ended with %v, want exit 143", err)
+	}
+}
