@@ -460,7 +460,7 @@ func TestAFailingSiblingCutsNobody(t *testing.T) {
 	}
 }
 
-// proves B014, TOL-07: three calls, three answers, each of its own kind.
+// proves B014, INT-31, TOL-07: three calls, three answers, each of its own kind.
 func TestEveryCallOfARoundGetsItsOwnAnswer(t *testing.T) {
 	c := interrupt.New(interrupt.Options{})
 	slots := make(chan struct{}, 1)
