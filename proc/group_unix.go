@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -71,7 +72,9 @@ type groupTree struct {
 	pump    *pump
 	begun   time.Time
 
+	live         chan []byte // nil: nobody looks; closed by watch after the pump's end
 	exited, gone chan struct{}
+	fed          chan struct{} // closed: no live output will come
 	poke         chan struct{} // look now
 
 	mu     sync.Mutex
@@ -91,7 +94,7 @@ func (h *groupHost) Start(ctx context.Context, s Spec) (Tree, error) {
 		return nil, fmt.Errorf("start %s: %w", s.ID, err)
 	}
 	t := &groupTree{host: h, spec: s, how: HowExited,
-		exited: make(chan struct{}), gone: make(chan struct{}), poke: make(chan struct{}, 1)}
+		exited: make(chan struct{}), gone: make(chan struct{}), fed: make(chan struct{}), poke: make(chan struct{}, 1)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -101,6 +104,12 @@ func (h *groupHost) Start(ctx context.Context, s Spec) (Tree, error) {
 		return nil, fmt.Errorf("start %s: %w", s.ID, err)
 	}
 	h.trees[t] = struct{}{}
+	if s.Live != nil {
+		t.live = make(chan []byte, liveQueue)
+		h.wg.Go(t.feed)
+	} else {
+		close(t.fed)
+	}
 	h.wg.Go(t.pump.run)
 	h.wg.Go(t.watch)
 	return t, nil
@@ -128,6 +137,10 @@ func (t *groupTree) launch(path string) error {
 	for i, f := range t.spec.Files {
 		if f != nil {
 			stdio[i] = f
+			if err := unix.SetNonblock(int(f.Fd()), false); err != nil { // as commands expect it
+				r.Close()
+				return err
+			}
 		}
 	}
 	pid, err := syscall.ForkExec(path, t.spec.Argv, &syscall.ProcAttr{
@@ -185,14 +198,36 @@ func (t *groupTree) openSpool() error {
 	return err
 }
 
-// caught runs on the pump's goroutine. A live writer that blocks is left
-// behind: the output it misses is in the spool.
+// caught runs on the pump's goroutine. A live writer that is behind loses this
+// piece: it is in the spool.
 func (t *groupTree) caught(b []byte) {
 	t.spool.write(b)
-	if t.spec.Live != nil {
-		t.spec.Live.Write(b)
+	if t.live == nil {
+		return
+	}
+	select {
+	case t.live <- slices.Clone(b):
+	default:
 	}
 }
+
+// feed hands live output on. It runs on a goroutine of its own, because the
+// writer may be slow, and ends when the pump has and the writer lets it.
+func (t *groupTree) feed() {
+	defer close(t.fed)
+	w := t.spec.Live
+	for b := range t.live {
+		if w == nil || closed(t.gone) {
+			continue
+		}
+		if _, err := w.Write(b); err != nil {
+			w = nil
+		}
+	}
+}
+
+// liveQueue is how many pieces a live writer may be behind.
+const liveQueue = 32
 
 const (
 	groupLook = 2 * time.Millisecond
@@ -262,6 +297,7 @@ func (t *groupTree) finish() {
 	_, _ = syscall.Wait4(t.started.PID, nil, 0, nil)
 	t.mu.Unlock()
 	t.pump.cut(time.Second)
+	t.endLive()
 	t.record(true)
 	if t.spec.Spool != "" {
 		_ = syncExit(t.spec.Spool)
@@ -270,6 +306,28 @@ func (t *groupTree) finish() {
 	delete(t.host.trees, t)
 	t.host.mu.Unlock()
 	close(t.gone)
+}
+
+// endLive lets a feed that is not behind deliver what there is, and closes what
+// the pump used.
+func (t *groupTree) endLive() {
+	select {
+	case <-t.pump.done:
+	default:
+		return // a disk that does not answer: the pump still holds it all
+	}
+	if t.live != nil {
+		close(t.live)
+	}
+	late := time.NewTimer(feedBound)
+	defer late.Stop()
+	select {
+	case <-t.fed:
+	case <-late.C:
+	}
+	if t.file == nil {
+		t.spool.f.Close()
+	}
 }
 
 func (t *groupTree) record(gone bool) {

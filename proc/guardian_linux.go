@@ -95,8 +95,7 @@ func guard() (code int, was bool) {
 }
 
 func newGuardian(parent int) (*guardian, error) {
-	unix.CloseOnExec(controlFD)
-	unix.CloseOnExec(liveFD)
+	closeOnExec()
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, err
 	}
@@ -123,6 +122,28 @@ func newGuardian(parent int) (*guardian, error) {
 	}
 	warm()
 	return g, send(g.ctl, kindReady, nil)
+}
+
+// closeOnExec keeps commands from getting descriptors that were passed down to
+// us by whoever started the runtime.
+func closeOnExec() {
+	const first = controlFD
+	if unix.CloseRange(first, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return
+	}
+	d, err := os.Open("/proc/self/fd")
+	if err != nil {
+		unix.CloseOnExec(controlFD)
+		unix.CloseOnExec(liveFD)
+		return
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1)
+	for _, name := range names {
+		if fd, err := strconv.Atoi(name); err == nil && fd >= first {
+			unix.CloseOnExec(fd)
+		}
+	}
 }
 
 // warm makes the codec build its tables before there is a command to wait for

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Options of a host; the zero value is a good one.
@@ -160,4 +161,16 @@ func temporarySpool(scratch string) (base string, f *os.File, err error) {
 		return "", nil, err
 	}
 	return strings.TrimSuffix(t.Name(), ".out"), t, nil
+}
+
+// feedBound is what a feed that is behind may hold up a tree's end.
+const feedBound = 5 * time.Millisecond
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }

@@ -225,6 +225,7 @@ func (h *guardianHost) Start(ctx context.Context, s Spec) (Tree, error) {
 		h.wg.Go(func() { t.feed(s.Live) })
 	} else {
 		t.live.Close()
+		close(t.fed)
 	}
 	return t, nil
 }
@@ -383,6 +384,7 @@ func (h *guardianHost) Close() error {
 	h.ready = nil
 	for t := range h.trees {
 		t.change(func(s *treeState) { s.leaving = true })
+		t.wake()
 		t.ctl.Close()
 	}
 	h.mu.Unlock()

@@ -99,8 +99,12 @@ func (p *pump) request(last bool, bound time.Duration) {
 		return
 	}
 	_ = p.r.SetReadDeadline(time.Unix(1, 0)) // wakes a reader that waits
+	heard := req.done
+	if last {
+		heard = p.done
+	}
 	select {
-	case <-req.done:
+	case <-heard:
 	case <-p.done:
 	case <-limit.C:
 		if last {

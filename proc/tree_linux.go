@@ -29,6 +29,7 @@ type tree struct {
 	begun  chan struct{} // closed: the command runs, or failed to start
 	exited chan struct{}
 	gone   chan struct{}
+	fed    chan struct{} // closed: no live output will come
 	over   chan struct{} // closed: serve has returned
 	kept   chan string   // answers to keep
 
@@ -78,7 +79,7 @@ func newTree(h *guardianHost, ctl *net.UnixConn) *tree {
 	return &tree{
 		host: h, ctl: ctl,
 		ready: make(chan struct{}), begun: make(chan struct{}), exited: make(chan struct{}),
-		gone: make(chan struct{}), over: make(chan struct{}), kept: make(chan string, 1),
+		gone: make(chan struct{}), fed: make(chan struct{}), over: make(chan struct{}), kept: make(chan string, 1),
 	}
 }
 
@@ -181,15 +182,6 @@ func (t *tree) lost() {
 	t.change(func(s *treeState) { s.gone = true })
 }
 
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
 // feed copies the live stream to w until its end or the tree's. It runs on a
 // goroutine of its own, because w may be slow.
 func (t *tree) feed(w io.Writer) {
@@ -206,12 +198,21 @@ func (t *tree) feed(w io.Writer) {
 		}
 	}
 	t.live.Close()
+	close(t.fed)
 }
 
-// endLive lets a feed that is not behind deliver what there is.
+// endLive lets a feed that is not behind deliver what there is: the guardian
+// closed the stream before it spoke.
 func (t *tree) endLive() {
-	if t.live != nil {
-		_ = t.live.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	if t.live == nil {
+		return
+	}
+	_ = t.live.SetReadDeadline(time.Now().Add(feedBound))
+	late := time.NewTimer(feedBound)
+	defer late.Stop()
+	select {
+	case <-t.fed:
+	case <-late.C:
 	}
 }
 
@@ -288,7 +289,7 @@ func (t *tree) Stop(l interrupt.Ladder) Stopped {
 // wake undoes a SIGSTOP that somebody sent to the guardian.
 func (t *tree) wake() {
 	if g := t.state().started.Guardian; g != nil {
-		if p, ok := find(*g); ok && p.state == 'T' {
+		if p, ok := find(*g); ok {
 			signalExactly(p, unix.SIGCONT)
 		}
 	}

@@ -155,6 +155,9 @@ func passed(oob []byte) (files []*os.File, err error) {
 		}
 		for _, fd := range fds {
 			unix.CloseOnExec(fd)
+			if err := unix.SetNonblock(fd, false); err != nil { // as commands expect it
+				return nil, err
+			}
 			files = append(files, os.NewFile(uintptr(fd), "passed"))
 		}
 	}
