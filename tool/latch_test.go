@@ -129,6 +129,24 @@ func TestAnUncooperativeToolIsQuarantinedAndFenced(t *testing.T) {
 	})
 }
 
+// proves TOL-10: the late result is recorded behind the end that it names,
+// however long that one takes.
+func TestTheLateResultComesAfterTheRecordedQuarantine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := interrupt.New(interrupt.Options{})
+		book := &tooltest.Book{OnEnd: func(context.Context, tool.Ended) error { time.Sleep(time.Minute); return nil }}
+		_, left := does(c, book, interrupt.NonInterruptible, func(context.Context, *tool.Call) (tool.Result, error) {
+			trip(t, c)
+			time.Sleep(40 * time.Second) // returns while the end is being recorded
+			return tool.Text("late"), nil
+		}).Do(t.Context())
+		<-left
+		if got := book.Facts(); !slices.Equal(got, []string{"started", "quarantined", "late finished_late"}) {
+			t.Errorf("recorded %v", got)
+		}
+	})
+}
+
 // proves TOL-10: the second request ends the bound after 100 ms.
 func TestForceEndsTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
