@@ -129,6 +129,26 @@ func TestAnUncooperativeToolIsQuarantinedAndFenced(t *testing.T) {
 	})
 }
 
+// proves TOL-07, TRN-19: a tool that wakes before the listeners ran is stopped
+// all the same.
+func TestAToolThatIsFasterThanTheListenersIsStopped(t *testing.T) {
+	c := interrupt.New(interrupt.Options{})
+	trip(t, c)
+	s := &deaf{c.Signal()}
+	r := does(nil, &tooltest.Book{}, interrupt.Cooperative, func(_ context.Context, call *tool.Call) (tool.Result, error) {
+		return tool.Result{}, tool.SignalOf(call).Checkpoint()
+	})
+	r.Signal, r.Tripped = s, func() bool { return false }
+	if e, _ := r.Do(t.Context()); e.Outcome != event.CallStopped {
+		t.Errorf("%s %s", e.Outcome, e.Err)
+	}
+}
+
+// deaf is a tripped signal whose listeners have not run yet.
+type deaf struct{ interrupt.Signal }
+
+func (deaf) OnCancel(func()) func() bool { return func() bool { return true } }
+
 // proves TOL-10: the late result is recorded behind the end that it names,
 // however long that one takes.
 func TestTheLateResultComesAfterTheRecordedQuarantine(t *testing.T) {

@@ -106,7 +106,7 @@ func (r *Run) Do(ctx context.Context) (e Ended, left <-chan struct{}) {
 	defer f.unlisten()
 	if got, ok := r.wait(ctx, f); ok {
 		<-f.left
-		return r.record(books, r.fit(books, r.judge(f, got, ctx.Err() != nil))), nil
+		return r.record(books, r.fit(books, r.judge(f, got))), nil
 	}
 	e = r.record(books, Ended{Outcome: event.CallQuarantined, Ran: time.Since(f.started)})
 	close(f.answered)
@@ -180,6 +180,7 @@ type outcome struct {
 	err   error
 	stack string
 	at    time.Time
+	cut   bool // the signal had tripped by then, or the caller's context had ended
 }
 
 func (r *Run) launch(ctx context.Context) *flight {
@@ -198,7 +199,8 @@ func (r *Run) launch(ctx context.Context) *flight {
 			if p := recover(); p != nil {
 				got = outcome{err: Fatalf("tool %s panicked: %v", call.Name, p), stack: string(debug.Stack())}
 			}
-			got.at = time.Now()
+			// Asked here and not of the listener: the tool may be faster than it.
+			got.at, got.cut = time.Now(), r.signal().Cancelled() || ctx.Err() != nil
 			r.land(ctx, f, got)
 		}()
 		res, err := r.Tool.Execute(own, call)
@@ -217,7 +219,7 @@ func (r *Run) land(ctx context.Context, f *flight, got outcome) {
 	<-f.answered
 	books, release := interrupt.CallContext(ctx)
 	defer release()
-	r.Book.Late(r.fit(books, r.judge(f, got, ctx.Err() != nil)))
+	r.Book.Late(r.fit(books, r.judge(f, got)))
 }
 
 // context is what the tool's behaviour allows to be cut: nothing, unless it
@@ -290,17 +292,16 @@ func (r *Run) wait(ctx context.Context, f *flight) (got outcome, ok bool) {
 	return outcome{}, false
 }
 
-// judge turns what the tool returned into the call's end; cut says that the
-// caller's context had ended. The interrupted error means "stopped" and nothing
-// else, and only after a trip; a result that the tool reached by itself stays
-// what it is.
-func (r *Run) judge(f *flight, got outcome, cut bool) Ended {
+// judge turns what the tool returned into the call's end. The interrupted error
+// means "stopped" and nothing else, and only after a trip; a result that the
+// tool reached by itself stays what it is.
+func (r *Run) judge(f *flight, got outcome) Ended {
 	e := Ended{Result: got.res, Ran: got.at.Sub(f.started), Stack: got.stack}
 	trip := f.trip.Load()
 	switch {
 	case IsFatal(got.err):
 		e.Outcome = event.CallFatal
-	case (trip != nil || cut) && r.stopped(got):
+	case got.cut && r.stopped(got):
 		e.Outcome, e.Result.Stopped = event.CallStopped, true
 	case trip != nil && got.at.Sub(*trip) > or(r.Late, defaultLate):
 		e.Outcome = event.CallFinishedLate
