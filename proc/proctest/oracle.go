@@ -68,7 +68,14 @@ func runs(pid int) bool {
 
 // None reports whether nobody carries the mark: two looks, because a process
 // that is just being replaced by another program shows no environment.
-func (m Mark) None() bool { return len(m.Alive()) == 0 && len(m.Alive()) == 0 }
+func (m Mark) None() bool {
+	for range 2 {
+		if len(m.Alive()) > 0 {
+			return false
+		}
+	}
+	return true
+}
 
 // Until waits for a condition.
 func Until(t testing.TB, limit time.Duration, what string, holds func() bool) {

@@ -55,7 +55,7 @@ func Trees(t *testing.T, d Driver, n int, seed uint64) {
 	host := d.Host(t)
 	defer host.Close()
 	var count, survivors [endings]int
-	processes := 0
+	processes, slowest := 0, time.Duration(0)
 	began := time.Now()
 	for i := range n {
 		s := seed + uint64(i)
@@ -71,8 +71,10 @@ func Trees(t *testing.T, d Driver, n int, seed uint64) {
 		}
 		plan := Tree(s)
 		m := marks.New("random")
+		t0 := time.Now()
 		saw, left := endTree(t, d, host, plan, how, r, m)
 		processes += saw
+		slowest = max(slowest, time.Since(t0))
 		count[how]++
 		survivors[how] += left
 		if left > 0 {
@@ -83,7 +85,7 @@ func Trees(t *testing.T, d Driver, n int, seed uint64) {
 	for e := range endings {
 		t.Logf("%s: %d trees by %v: %d survivors", d.Lane, count[e], e, survivors[e])
 	}
-	t.Logf("%s: %d trees, %d processes seen, seeds from %d, %v, %d cores", d.Lane, n, processes, seed, time.Since(began).Round(time.Millisecond), runtime.NumCPU())
+	t.Logf("%s: %d trees, %d processes seen, seeds from %d, %v, slowest %v, %d cores", d.Lane, n, processes, seed, time.Since(began).Round(time.Millisecond), slowest.Round(time.Millisecond), runtime.NumCPU())
 }
 
 // endTree starts a plan, ends it at a random moment and returns how many
@@ -123,15 +125,11 @@ func endTree(t *testing.T, d Driver, host proc.Host, plan Plan, how ending, r *r
 		saw = grown(m, plan, r)
 		tree.Stop(spec.Ladder)
 	case byTimeout:
-		saw = len(m.Alive())
-		select {
-		case <-tree.Gone():
-		case <-time.After(20 * time.Second):
-		}
-		// A leader that ended in time leaves its children to us.
+		eventually(10*time.Second, func() bool { saw = max(saw, len(m.Alive())); return closed(tree.Exited()) })
 		if e, ok := tree.Exit(); ok && !e.TimedOut {
-			tree.Stop(spec.Ladder)
+			tree.Stop(spec.Ladder) // a leader that ended in time leaves its children to us
 		}
+		eventually(10*time.Second, func() bool { return closed(tree.Gone()) })
 	case byClose, endings:
 		saw = grown(m, plan, r)
 		if err := host.Close(); err != nil {
