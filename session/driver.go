@@ -102,7 +102,7 @@ func (l *Live) step(in turn.Input) {
 	if f, ok := in.(turn.Fired); ok && f.Timer == turn.TimerStorage {
 		in = l.retryStorage()
 	}
-	if s, ok := in.(turn.Streamed); ok && l.state.Phase() == turn.PhaseAsking {
+	if s, ok := in.(turn.Streamed); ok && l.state.Hears(s.Ticket) {
 		l.show(s)
 	}
 	before := l.state.Phase()
@@ -164,7 +164,7 @@ func (l *Live) withhold(e turn.Effect) []turn.Input {
 	case turn.Append, turn.Retire, turn.SetTimer, turn.StopTimer, turn.Trip, turn.Show:
 		l.do(e)
 	case turn.Ask:
-		return []turn.Input{turn.Answered{Attempt: e.Attempt, Cut: true}}
+		return []turn.Input{turn.Answered{Ticket: e.Ticket, Cut: true}}
 	case turn.RunCall:
 		return []turn.Input{turn.End{Turn: e.Call.Turn, Call: e.Call.ID, Ended: event.CallEnded{Outcome: event.CallSkipped}}}
 	case turn.RunHooks:

@@ -25,13 +25,13 @@ var errSilent = errors.New("the model was silent for too long")
 func (l *Live) attempt(e turn.Ask) {
 	act := l.current()
 	if act == nil || interrupt.Tripped(act.coord, act.caller) {
-		l.queue = append(l.queue, turn.Answered{Attempt: e.Attempt, Cut: true})
+		l.queue = append(l.queue, turn.Answered{Ticket: e.Ticket, Cut: true})
 		return
 	}
 	l.offs = map[int]int{}
 	sig := act.coord.Signal()
 	l.work.Go(func() {
-		in := turn.Answered{Attempt: e.Attempt}
+		in := turn.Answered{Ticket: e.Ticket}
 		in.Failure, in.Cut = l.stream(sig, e)
 		l.tell(in)
 	})
@@ -62,7 +62,7 @@ func (l *Live) stream(sig interrupt.Signal, e turn.Ask) (failure *event.Failure,
 			return l.attemptFailure(ctx, sig, err)
 		}
 		select {
-		case l.posts <- post{make: func(turn.Token) turn.Input { return turn.Streamed{Attempt: e.Attempt, Delta: d} }}:
+		case l.posts <- post{make: func(turn.Token) turn.Input { return turn.Streamed{Ticket: e.Ticket, Delta: d} }}:
 		case <-sig.Done():
 			return nil, true
 		case <-l.gone:
@@ -94,9 +94,6 @@ func (l *Live) attemptFailure(ctx context.Context, sig interrupt.Signal, err err
 // show sends a delta to the surfaces before it is recorded.
 func (l *Live) show(s turn.Streamed) {
 	st := l.state.OpenStep()
-	if st == nil || s.Attempt != st.Attempt {
-		return
-	}
 	f := LiveFrame{Turn: l.state.Turn.Number, Step: st.Number}
 	switch d := s.Delta.(type) {
 	case event.TextDelta:

@@ -7,44 +7,61 @@ import (
 	"github.com/ripcord-go/ripcord/event"
 )
 
-// asked is a call as a streamed answer spelled it.
-type asked struct {
-	ID   event.CallID
-	Name string
-	Args json.RawMessage
-	Bad  string // arguments that are not a JSON object, verbatim
+// answer is what a stream came to: parts in the order in which they began.
+type answer []part
+
+type part struct {
+	event.Part
+	bad string // a call's arguments that are not a JSON object, verbatim
 }
 
-// assemble makes the message of the step's blocks, in the order in which they
-// began. A cut answer keeps what is whole: a half-written call is not kept as
-// a call.
-func assemble(s *Step, cut bool) (event.Content, []asked) {
-	var content event.Content
-	var calls []asked
+func (a answer) content() event.Content {
+	var c event.Content
+	for _, p := range a {
+		c = append(c, p.Part)
+	}
+	return c
+}
+
+// asked is a call as a whole answer spelled it.
+type asked struct {
+	event.ToolCall
+	Bad string
+}
+
+func (a answer) calls() []asked {
+	var out []asked
+	for _, p := range a {
+		if c, ok := p.Part.(event.ToolCall); ok {
+			out = append(out, asked{c, p.bad})
+		}
+	}
+	return out
+}
+
+// assemble makes the answer of the step's blocks. A cut answer keeps what is
+// whole: a half-written call is not kept as a call.
+func assemble(s *Step, cut bool) answer {
+	var out answer
 	for _, b := range s.Blocks {
 		switch b.Kind {
 		case event.ChunkText:
 			if b.Text != "" {
-				content = append(content, event.Text{Text: b.Text})
+				out = append(out, part{Part: event.Text{Text: b.Text}})
 			}
 		case event.ChunkReasoning:
 			if b.Text != "" || b.Data != "" {
-				content = append(content, event.Reasoning{Text: b.Text, Signature: b.Signature, Data: b.Data, Provider: b.Provider})
+				out = append(out, part{Part: event.Reasoning{Text: b.Text, Signature: b.Signature, Data: b.Data, Provider: b.Provider}})
 			}
 		case event.ChunkArgs:
-			if cut && !b.Done {
+			args, bad := arguments(b)
+			if cut && (!b.Done || bad != "") {
 				continue
 			}
-			c := asked{ID: b.Call, Name: b.Name}
-			c.Args, c.Bad = arguments(b)
-			if cut && c.Bad != "" {
-				continue
-			}
-			content = append(content, event.ToolCall{ID: c.ID, Name: c.Name, Args: c.Args})
-			calls = append(calls, c)
+			out = append(out, part{event.ToolCall{ID: b.Call, Name: b.Name, Args: args}, bad})
 		}
 	}
-	return content, calls
+	return out
 }
 
 // arguments judges a call's arguments: they are an object, on one line, or they

@@ -96,26 +96,25 @@ func (b *booker) approvals(s *Step) {
 	}
 }
 
-// salvage makes the partial message of the chunks and requests its complete
-// calls, so that they are answered like any other.
+// salvage makes the partial message of the chunks if the step has none, and
+// requests the message's calls that no record asks for yet, so that they are
+// answered like any other: a crash can fall between a message and its requests.
 func (b *booker) salvage(s *Step) {
-	if s.Message {
-		return
-	}
-	content, calls := assemble(s, true)
-	if !speaks(content) {
-		return
-	}
-	recovery := b.how.Outcome == event.TurnInterrupted
-	b.add(event.AssistantMessage{Attempt: s.Attempt, Content: content, Partial: true, Made: recovery}, "")
-	b.text = content.Text()
-	known := len(s.Calls)
-	for i, c := range calls {
-		if s.Call(c.ID) != nil {
-			continue
+	content := s.Content
+	if !s.Message {
+		content = assemble(s, true).content()
+		if !speaks(content) {
+			return
 		}
-		b.add(event.CallRequested{Name: c.Name, Args: c.Args, Index: known + i}, c.ID)
-		b.salvaged = append(b.salvaged, &Call{ID: c.ID, Name: c.Name})
+		recovery := b.how.Outcome == event.TurnInterrupted
+		b.add(event.AssistantMessage{Attempt: s.Attempt, Content: content, Partial: true, Made: recovery}, "")
+		b.text = content.Text()
+	}
+	for i, c := range content.Calls() {
+		if s.Call(c.ID) == nil {
+			b.add(event.CallRequested{Name: c.Name, Args: c.Args, Index: i}, c.ID)
+			b.salvaged = append(b.salvaged, &Call{ID: c.ID, Name: c.Name})
+		}
 	}
 }
 
@@ -150,7 +149,7 @@ func (b *booker) result(c *Call) event.CallEnded {
 		return b.crashed(b.find(c.ID))
 	case c.Started:
 		return made(event.CallSkipped, TextNotDurable, "storage")
-	case c.Asked && c.Approval != "":
+	case c.Asked: // its approval may have been voided already, by an ending that was cut
 		return made(event.CallSkipped, TextWaiting, "approval void")
 	case recovery:
 		return made(event.CallSkipped, TextNeverStarted, "crash")

@@ -73,16 +73,17 @@ func (s *State) configure() {
 // request sends one attempt of the open step: the intent is durable first.
 func (s *State) request() {
 	s.to(PhaseAsking)
-	s.attempt, s.pack = attempt{running: true}, pack{}
+	s.tickets++
+	s.attempt, s.pack = attempt{ticket: s.tickets, running: true}, pack{}
 	n := s.open.Attempt + 1
 	s.emit(event.ModelRequest{Attempt: n, Config: s.ConfigAt, Messages: len(s.History)}, "")
-	s.do(Sync{}, Ask{Turn: s.turn, Step: s.step, Attempt: n, Config: *s.Config,
+	s.do(Sync{}, Ask{Ticket: s.tickets, Turn: s.turn, Step: s.step, Attempt: n, Config: *s.Config,
 		Messages: s.History[:len(s.History):len(s.History)]})
 }
 
 // answered is the end of an attempt.
 func (s *State) answered(in Answered) {
-	if s.open == nil || in.Attempt != s.open.Attempt || !s.attempt.running {
+	if s.open == nil || in.Ticket != s.attempt.ticket || !s.attempt.running {
 		return
 	}
 	s.attempt.running = false
@@ -135,7 +136,8 @@ func (s *State) count(whole bool) {
 
 // message records a whole answer and goes on with its calls or ends the turn.
 func (s *State) message() {
-	content, calls := assemble(s.open, false)
+	answer := assemble(s.open, false)
+	content, calls := answer.content(), answer.calls()
 	if !speaks(content) {
 		s.failed(event.Failure{Code: event.FailEmpty, Message: "the model gave an empty answer"})
 		return

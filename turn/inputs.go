@@ -38,16 +38,19 @@ type Clear struct {
 // Tripped says that the turn's signal tripped.
 type Tripped struct{ Cause interrupt.Cause }
 
-// Streamed is one delta of attempt number Attempt.
+// Ticket names one attempt for good: what comes late names a dead one.
+type Ticket uint64
+
+// Streamed is one delta of an attempt.
 type Streamed struct {
-	Attempt int
-	Delta   event.Delta
+	Ticket Ticket
+	Delta  event.Delta
 }
 
 // Answered is an attempt's one end. Failure is nil when the stream ended with
 // its finish; Cut says that the interrupt ended it.
 type Answered struct {
-	Attempt int
+	Ticket  Ticket
 	Failure *event.Failure
 	Cut     bool
 }
@@ -178,6 +181,7 @@ type Retire struct{ Turn int }
 
 // Ask sends the request of one attempt. Exactly one [Answered] follows.
 type Ask struct {
+	Ticket              Ticket
 	Turn, Step, Attempt int
 	Config              event.ModelConfig
 	Messages            []event.Message // read only

@@ -26,7 +26,7 @@ type Ledger struct {
 	Jobs     []*Job
 	Procs    []event.ProcessStarted // started and not ended
 	Lease    event.Owner
-	LastAt   time.Time // of the last record but for leases: what recovery derives its times from
+	LastAt   time.Time // of the last record but for what opening writes: recovery derives its times from it
 	Usage    Usage
 	Unknown  map[event.Type]int // types this build does not know, counted
 	TurnOf   map[event.InputID]int
@@ -60,10 +60,11 @@ type Turn struct {
 type Step struct {
 	Number  int
 	Attempt int
-	Blocks  []*Block // of the present attempt, from its chunks
-	Message bool     // the assistant message stands
-	Calls   []*Call  // by request order
-	counted int      // attempt whose usage was counted
+	Blocks  []*Block      // of the present attempt, from its chunks
+	Message bool          // the assistant message stands
+	Content event.Content // of the message
+	Calls   []*Call       // by request order
+	counted int           // attempt whose usage was counted
 }
 
 // Block is one block of a streaming answer.
@@ -93,7 +94,7 @@ type Call struct {
 	Started   bool
 	StartedAt time.Time
 	Approval  event.ApprovalID // open question, if any
-	Asked     bool
+	Asked     bool // and nobody answered
 	Prompt    string // of the question
 	Spool     string
 	Ended     *event.CallEnded
@@ -130,7 +131,7 @@ func (l *Ledger) Apply(r *event.Record) error {
 	if err := l.Box.Apply(r.Seq, p); err != nil {
 		return fmt.Errorf("record %d (%s): %w", r.Seq, r.Type, err)
 	}
-	if r.Type != event.TypeLeaseTaken {
+	if r.Type != event.TypeLeaseTaken && r.Type != event.TypeTornSaved {
 		l.LastAt = r.Time
 	}
 	l.fold(r, p)
@@ -214,7 +215,7 @@ func (l *Ledger) foldModel(p event.Payload) {
 	case event.Chunk:
 		l.open.chunk(p)
 	case event.AssistantMessage:
-		l.open.Message, l.open.Blocks = true, nil
+		l.open.Message, l.open.Content, l.open.Blocks = true, p.Content, nil
 		if t := p.Content.Text(); strings.TrimSpace(t) != "" {
 			l.Turn.Text = t
 		}
@@ -317,7 +318,9 @@ func (l *Ledger) foldCall(r *event.Record, p event.Payload) {
 		c.Ended = &p
 	case event.ApprovalAsked:
 		c.Asked, c.Approval, c.Prompt = true, p.ID, p.Prompt
-	case event.ApprovalDecided, event.ApprovalVoided:
+	case event.ApprovalDecided:
+		c.Asked, c.Approval = false, ""
+	case event.ApprovalVoided:
 		c.Approval = ""
 	}
 }

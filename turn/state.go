@@ -66,6 +66,7 @@ type State struct {
 	started time.Time
 
 	attempt   attempt
+	tickets   Ticket // given out so far
 	pack      pack
 	live      map[event.CallID]stageOf
 	fatal     *event.Failure
@@ -83,6 +84,7 @@ type State struct {
 
 // attempt is the model attempt under way.
 type attempt struct {
+	ticket  Ticket
 	running bool
 	finish  event.FinishReason
 	tokens  event.Tokens
@@ -114,6 +116,11 @@ func (s *State) Phase() Phase { return s.phase }
 
 // Broken returns why the session refuses turns, nil if it does not.
 func (s *State) Broken() *event.Failure { return s.broken }
+
+// Hears reports whether deltas of the attempt t are still taken.
+func (s *State) Hears(t Ticket) bool {
+	return s.phase == PhaseAsking && s.attempt.running && t == s.attempt.ticket
+}
 
 // Stopping reports whether the open turn is being closed before its own end.
 func (s *State) Stopping() bool { return s.how != nil && s.phase != PhaseIdle }

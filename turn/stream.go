@@ -23,7 +23,7 @@ const packMarks = 64 // deltas in one record at most
 // streamed takes one delta. After a trip nothing more of the stream is
 // recorded, and a dead attempt's deltas are ignored.
 func (s *State) streamed(in Streamed) {
-	if s.phase != PhaseAsking || !s.attempt.running || in.Attempt != s.open.Attempt {
+	if !s.Hears(in.Ticket) {
 		return
 	}
 	switch d := in.Delta.(type) {
@@ -39,8 +39,14 @@ func (s *State) streamed(in Streamed) {
 		s.flush()
 		s.put(event.Chunk{Block: d.Block, Kind: event.ChunkArgs, Call: s.callID(d), Name: d.Name}, "")
 	case event.ArgsDelta:
+		if !s.calls(d.Block) {
+			return // of no call that was started
+		}
 		s.put(event.Chunk{Block: d.Block, Kind: event.ChunkArgs}, d.Text)
 	case event.CallEnd:
+		if !s.calls(d.Block) {
+			return
+		}
 		s.put(event.Chunk{Block: d.Block, Kind: event.ChunkArgs}, "")
 		s.pack.chunk.Done = true
 		s.flush()
@@ -55,6 +61,15 @@ func (s *State) streamed(in Streamed) {
 	case event.Finish:
 		s.attempt.finish = d.Reason
 	}
+}
+
+// calls reports whether block is a call that was started.
+func (s *State) calls(block int) bool {
+	if s.pack.open && s.pack.chunk.Block == block {
+		return s.pack.chunk.Kind == event.ChunkArgs
+	}
+	b := s.open.block(block)
+	return b != nil && b.Kind == event.ChunkArgs
 }
 
 func (s *State) put(c event.Chunk, text string) {
