@@ -77,7 +77,7 @@ tool/tooltest:       event interrupt tool
 api/apitest:         event api api/remote   # one suite, in process and over the wire
 
 # proof
-crashtest:           * +   later
+crashtest:           * +
 internal/demo:       *   # shows the promise on the real parts
 internal/mutate:
 `

@@ -1,0 +1,160 @@
+package crashtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/journal/mem"
+)
+
+// Finding is what the oracle says about one wreck.
+type Finding struct {
+	What       string
+	Violations []Violation
+}
+
+// GoOn opens the journal, cut behind each of its records, in a second runtime,
+// has it do one more turn at the strict server, closes it and judges the
+// result. It returns how many lives there were.
+func (r *Recording) GoOn(ctx context.Context) (lives int, out []Finding, err error) {
+	store := mem.New(mem.Options{Check: Check})
+	effects := NewEffects()
+	rig, err := NewRig(store, second, effects, func() event.Seq { return -1 })
+	if err != nil {
+		return 0, nil, err
+	}
+	for i := -1; i < len(r.Ends); i++ {
+		end := 0
+		if i >= 0 {
+			end = r.Ends[i]
+		}
+		lives++
+		vs, err := r.live(ctx, rig, store, r.Bytes[:end], i)
+		if err != nil {
+			vs = append(vs, Violation{8, err.Error()})
+		}
+		if len(vs) > 0 {
+			out = append(out, Finding{fmt.Sprintf("going on behind record %d", i), vs})
+		}
+	}
+	for id, n := range effects.Runs() {
+		out = append(out, Finding{"going on", []Violation{{6, fmt.Sprintf("call %s was run %d times again", id, n)}}})
+	}
+	for _, q := range rig.Server.Requests() {
+		if q.Refuse != nil {
+			out = append(out, Finding{fmt.Sprintf("request %d", q.N), []Violation{{8, q.Refuse.Error()}}})
+		}
+	}
+	return lives, out, rig.Close(ctx)
+}
+
+// live is one second life.
+func (r *Recording) live(ctx context.Context, rig *Rig, store *mem.Store, b []byte, upto int) ([]Violation, error) {
+	id := event.SessionID(fmt.Sprintf("%s-%d", r.ID, upto+1))
+	store.Put(id, b)
+	state, err := rig.Runtime.Open(ctx, api.OpenRequest{ID: id})
+	if err != nil {
+		return nil, err
+	}
+	var out []Violation
+	if state.Running || upto < 0 && state.ID != id {
+		out = append(out, Violation{6, fmt.Sprintf("session %s is running after recovery: %v", state.ID, state.Running)})
+	}
+	res, err := (&Stage{Service: rig.Runtime, ID: id}).Run(ctx, "what happened?")
+	if err != nil {
+		return out, err
+	}
+	if *res.Outcome != event.TurnCompleted || res.Text != "And that was that." || len(res.Calls) != 0 {
+		out = append(out, Violation{8, fmt.Sprintf("the next turn ended %s: %q, %v", *res.Outcome, res.Text, res.Error)})
+	}
+	if err := rig.Runtime.Release(ctx, id); err != nil {
+		return out, err
+	}
+	rep, err := store.Verify(ctx, id)
+	if err != nil {
+		return out, err
+	}
+	if !rep.OK || rep.OpenTurn != 0 || rep.Torn != nil || rep.Verified != "full" {
+		out = append(out, Violation{3, fmt.Sprintf("the journal does not verify: %+v", rep)})
+	}
+	got := store.Bytes(id)
+	if !bytes.HasPrefix(got, b) {
+		out = append(out, Violation{13, "going on changed what stood there"})
+	}
+	return append(out, Judge(Case{Intended: r.Lines, Records: r.Records, Floor: event.Seq(upto), Journal: got, Life: true})...), nil
+}
+
+// Durable judges the recording itself: a call's effect came after its start
+// was acknowledged (invariant 6).
+func (r *Recording) Durable() (out []Violation) {
+	for i := range r.Records {
+		if r.Records[i].Type != event.TypeCallStarted {
+			continue
+		}
+		if seen, ran := r.Seen[r.Records[i].Call]; ran && seen < r.Records[i].Seq {
+			out = append(out, Violation{6, fmt.Sprintf("call %s had its effect when record %d was acknowledged and its start is record %d", r.Records[i].Call, seen, r.Records[i].Seq)})
+		}
+	}
+	return append(out, Judge(Case{Intended: r.Lines, Records: r.Records, Floor: event.Seq(len(r.Lines) - 1), Journal: r.Bytes, Runs: r.Runs, Life: true, Kept: r.open()})...)
+}
+
+// open lists the jobs that the recorded run left running, as it was told to.
+func (r *Recording) open() (out []event.JobID) {
+	for i := range r.Records {
+		if p, err := r.Records[i].Body(); err == nil {
+			if j, ok := p.(event.JobStarted); ok && j.Keep {
+				out = append(out, j.ID)
+			}
+		}
+	}
+	return out
+}
+
+// Batches returns the offset at which the last n batches begin.
+func (r *Recording) Batches(n int) int {
+	last := r.Records[len(r.Records)-1].Batch
+	for i := range r.Records {
+		if r.Records[i].Batch > last-int64(n) {
+			return r.Start(i)
+		}
+	}
+	return 0
+}
+
+// Last is the last record that w must keep.
+func Last(w Wreck) event.Seq { return event.Seq(w.Keep - 1) }
+
+// SameClosers judges two recoveries of one crash, of which the second was made
+// after the first had been cut: behind byte from they close the same books,
+// whoever wrote them (invariant 7).
+func SameClosers(once, again []byte, from int) []Violation {
+	a, b := closers(once[from:]), closers(again[from:])
+	if len(a) == 0 && len(b) == 0 {
+		return nil
+	}
+	if len(a) != len(b) {
+		return []Violation{{7, fmt.Sprintf("%d closers, and %d after a crash in recovery", len(a), len(b))}}
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return []Violation{{7, fmt.Sprintf("closer %d is %s, and %s after a crash in recovery", i, a[i], b[i])}}
+		}
+	}
+	return nil
+}
+
+// closers returns what the groups in b say, but for their place: type, call
+// and data, the opening of the group left out, which names its place.
+func closers(b []byte) (out []string) {
+	for line := range bytes.Lines(b) {
+		r, err := event.Parse(bytes.TrimSuffix(line, []byte("\n")))
+		if err != nil || r.Type == event.TypeLeaseTaken || r.Type == event.TypeTornSaved || r.Type == event.TypeRepairBegun {
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s %s %s %s", r.Type, r.Call, r.Time.Format("15:04:05.000000000"), r.Data))
+	}
+	return out
+}

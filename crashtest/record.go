@@ -1,0 +1,182 @@
+package crashtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ripcord-go/ripcord"
+	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/gate"
+	"github.com/ripcord-go/ripcord/interrupt"
+	"github.com/ripcord-go/ripcord/journal"
+	"github.com/ripcord-go/ripcord/journal/mem"
+	"github.com/ripcord-go/ripcord/model/openai"
+	"github.com/ripcord-go/ripcord/model/scripted"
+	"github.com/ripcord-go/ripcord/turn"
+)
+
+// Recording is a whole run: its journal, and what was known outside of it.
+type Recording struct {
+	Scenario Scenario
+	ID       event.SessionID
+	Bytes    []byte
+	Lines    [][]byte // without newlines
+	Records  []event.Record
+	Ends     []int // offset behind each record and its newline
+	// Acks are the acknowledgements in order: once Bytes bytes were synced the
+	// writer was told that Seq is durable.
+	Acks []Ack
+	Runs map[event.CallID]int       // how often each call had its effect
+	Seen map[event.CallID]event.Seq // what was acknowledged at its first
+}
+
+// Ack is one acknowledgement.
+type Ack struct {
+	Bytes int
+	Seq   event.Seq
+}
+
+// Acked returns the last record that had been acknowledged when a crash left
+// n bytes, all of which were as they had been written.
+func (r *Recording) Acked(n int) event.Seq {
+	acked := event.Seq(-1)
+	for _, a := range r.Acks {
+		if a.Bytes <= n {
+			acked = a.Seq
+		}
+	}
+	return acked
+}
+
+// Check is the judge of order that the stores of this package use.
+func Check() journal.Checker { return turn.Check() }
+
+// Policy is the gate of the scenarios: a rule refuses one tool, a person is
+// asked about what asks.
+func Policy() gate.Gate {
+	return gate.Rules{List: []gate.Rule{{Name: "no-forbidden", Tool: "forbidden", Deny: true}}}
+}
+
+// Rig is a runtime over a store and the scripted server in strict mode.
+type Rig struct {
+	Server  *scripted.Server
+	Runtime *ripcord.Runtime
+	model   *openai.Model
+}
+
+// NewRig joins them. Close ends all three but the store.
+func NewRig(store journal.Store, script string, effects *Effects, acked func() event.Seq) (*Rig, error) {
+	sc, err := scripted.Parse(script)
+	if err != nil {
+		return nil, err
+	}
+	server, err := scripted.NewServer(sc, scripted.Options{})
+	if err != nil {
+		return nil, err
+	}
+	m, err := openai.New(openai.Config{BaseURL: server.URL(), Model: "script"})
+	if err != nil {
+		return nil, errors.Join(err, server.Close())
+	}
+	rt, err := ripcord.New(ripcord.Config{Store: store, Model: m, Tools: Kit(effects, acked), Gate: Policy(),
+		System: "You are a test.", Limits: ripcord.Limits{Backoff: time.Millisecond}})
+	if err != nil {
+		return nil, errors.Join(err, m.Close(), server.Close())
+	}
+	return &Rig{Server: server, Runtime: rt, model: m}, nil
+}
+
+// Close ends the runtime, the client and the server.
+func (r *Rig) Close(ctx context.Context) error {
+	return errors.Join(r.Runtime.Close(ctx), r.model.Close(), r.Server.Close())
+}
+
+// Record plays s and returns what it left.
+func Record(ctx context.Context, s Scenario) (*Recording, error) {
+	rec := &Recording{Scenario: s}
+	store := mem.New(mem.Options{Check: Check})
+	tap := NewTap(store)
+	tap.At = func(p Point, recs []event.Record) error {
+		if p == AfterSync && len(recs) > 0 {
+			rec.Acks = append(rec.Acks, Ack{int(store.Synced(rec.ID)), recs[len(recs)-1].Seq})
+		}
+		return nil
+	}
+	rec.ID = "s_" + event.SessionID(strings.ReplaceAll(s.Name, " ", "-"))
+	effects := NewEffects()
+	rig, err := NewRig(tap, s.Script+second, effects, func() event.Seq { return tap.Acked(rec.ID) })
+	if err != nil {
+		return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
+	}
+	err = rec.play(ctx, rig, store)
+	bound, done := interrupt.Cleanup(ctx, patience)
+	defer done()
+	if err = errors.Join(err, rig.Close(bound)); err != nil {
+		return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
+	}
+	rec.Runs, rec.Seen = effects.Runs(), effects.Seen()
+	rec.Bytes = store.Bytes(rec.ID)
+	return rec, rec.index()
+}
+
+func (r *Recording) play(ctx context.Context, rig *Rig, store *mem.Store) error {
+	// An empty journal is a session that was created and died at once; opening
+	// it is what gives the session a name of our choice.
+	store.Put(r.ID, nil)
+	if _, err := rig.Runtime.Open(ctx, api.OpenRequest{ID: r.ID}); err != nil {
+		return err
+	}
+	stage := &Stage{Service: rig.Runtime, ID: r.ID}
+	if r.Scenario.Play == nil {
+		if _, err := stage.Run(ctx, "go"); err != nil {
+			return err
+		}
+	} else if err := r.Scenario.Play(ctx, stage); err != nil {
+		return err
+	}
+	res, err := stage.Run(ctx, "and now?")
+	if err != nil {
+		return err
+	}
+	if *res.Outcome != event.TurnCompleted {
+		return fmt.Errorf("the second turn ended %s: %v", *res.Outcome, res.Error)
+	}
+	for _, q := range rig.Server.Requests() {
+		if q.Refuse != nil {
+			return fmt.Errorf("request %d was refused: %w", q.N, q.Refuse)
+		}
+	}
+	return nil
+}
+
+func (r *Recording) index() error {
+	at := 0
+	for line := range bytes.Lines(r.Bytes) {
+		at += len(line)
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		rec, err := event.Parse(line)
+		if err != nil {
+			return err
+		}
+		if _, err := rec.Body(); err != nil {
+			return err
+		}
+		r.Lines, r.Records, r.Ends = append(r.Lines, line), append(r.Records, rec), append(r.Ends, at)
+	}
+	return nil
+}
+
+// Whole returns how many records stand whole in the first n bytes; one that
+// lacks only its newline is whole.
+func (r *Recording) Whole(n int) int {
+	k := 0
+	for k < len(r.Ends) && r.Ends[k]-1 <= n {
+		k++
+	}
+	return k
+}
