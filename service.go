@@ -40,8 +40,8 @@ func (r *Runtime) open(ctx context.Context, id event.SessionID, header event.Ses
 	fresh := id == ""
 	if fresh {
 		id = session.NewSessionID(time.Now())
-		header.ID = id
 	}
+	header.ID = id // also for a journal whose creator died before its first record
 	for {
 		r.mu.Lock()
 		if r.closed {
