@@ -142,7 +142,7 @@ type (
 		err error
 	}
 	decided struct {
-		id  event.ApprovalID
+		req api.DecideRequest
 		err error
 	}
 	listed struct {
@@ -244,9 +244,7 @@ func (c *chat) apply(now time.Time, in input) []effect {
 	case stopped:
 		return c.wasStopped(in)
 	case decided:
-		if in.err != nil {
-			return c.say("the answer did not arrive: " + in.err.Error())
-		}
+		return c.wasDecided(in)
 	case listed:
 		return c.wasListed(in)
 	case killed:
@@ -341,7 +339,7 @@ func (c *chat) wasSubmitted(in submitted) []effect {
 	case !mine:
 	case c.pending:
 		c.input, c.pending = in.got.Input, false
-		return []effect{c.interruption(false)}
+		return []effect{c.interruption(c.phase == killing)}
 	case in.got.State == "queued":
 		c.phase = idle
 	default:
@@ -367,6 +365,9 @@ func (c *chat) stop(now time.Time) []effect {
 		return append(out, c.interruption(false))
 	case stopping:
 		c.phase = killing
+		if c.pending {
+			return nil // it goes out as soon as there is an address
+		}
 		return []effect{c.interruption(true)}
 	case killing:
 		return c.say("already killing it; nothing stronger is left")
@@ -403,4 +404,17 @@ func (c *chat) wasStopped(in stopped) []effect {
 		return c.say("nothing had begun")
 	}
 	return nil
+}
+
+// wasDecided takes the answer to an answer. One that came too late to refuse a
+// call still stops the turn, if that was wanted.
+func (c *chat) wasDecided(in decided) []effect {
+	if in.err == nil {
+		return nil
+	}
+	out := c.say("the answer did not arrive: " + in.err.Error())
+	if in.req.Decision == event.Abort && c.phase == stopping {
+		out = append(out, c.interruption(false))
+	}
+	return out
 }

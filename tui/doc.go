@@ -42,8 +42,8 @@
 // Run starts and waits for all of them: one that runs the program (Bubble Tea,
 // which owns its reader, its renderer and its resize listener), one that
 // follows the session, one that hands events to the program in order, one that
-// renders and prints in order, and one for each call to the service and each
-// timer; the last two end with Run's own context. A service call that ignores
+// renders and prints in order, one that submits in order, and one for each
+// other call to the service and each timer; they end with Run's own context. A service call that ignores
 // its context, or a terminal that takes no more output, is left behind after
 // [Closing], and Run returns all the same.
 //

@@ -1,6 +1,9 @@
 package tui_test
 
 import (
+	"os"
+	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,6 +51,41 @@ func TestAPanicGivesTheTerminalBack(t *testing.T) {
 	c.sees("the session is whole")
 	c.wants("released")
 	c.restored()
+}
+
+// proves B141
+func TestAPanicInTheLoopGivesTheTerminalBack(t *testing.T) {
+	c := start(t, "TUI_PANIC=1")
+	c.shows("enter send")
+	c.typed("panic now\r")
+	if code := c.leaves(enough); code != 1 {
+		t.Errorf("code %d", code)
+	}
+	c.sees("boom in Update")
+	c.wants("released")
+	c.restored()
+}
+
+// proves B145: a terminal that takes no more output does not hold the process
+func TestAStuckTerminalDoesNotHoldTheProcess(t *testing.T) {
+	if !alive(os.Getpid()) {
+		t.Skip("no /proc here to tell who lives")
+	}
+	c := start(t)
+	c.shows("enter send")
+	c.typed("flood\r")
+	c.sees("flood")
+	c.vt.mu.Lock() // nobody reads the terminal now
+	<-time.After(time.Second)
+	_ = c.cmd.Process.Signal(syscall.SIGTERM)
+	defer func() {
+		if code := c.leaves(time.Second); code != 143 {
+			t.Errorf("code %d", code)
+		}
+	}()
+	defer c.vt.mu.Unlock()
+	c.until("gone", 5*time.Second, func() bool { return !alive(c.cmd.Process.Pid) })
+	c.wants("ended 1 aborted")
 }
 
 // proves B145
@@ -151,4 +189,45 @@ func resize(t *testing.T, c *console, w, h int) {
 	c.vt.w, c.vt.h, c.vt.rows, c.vt.x, c.vt.y = w, h, fresh.rows, 0, 0
 	c.vt.mu.Unlock()
 	setsize(t, c.tty, w, h)
+}
+
+// proves TUI-03: suspended under a real shell, and back
+func TestSuspendUnderAShellAndBack(t *testing.T) {
+	shell, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash here")
+	}
+	c := startAs(t, []string{shell, "--norc", "--noediting", "-i"}, "PS1=shell> ")
+	c.sees("shell>")
+	c.typed("TUI_CHILD=$TUI_LOG " + os.Args[0] + "\n")
+	c.shows("enter send")
+	c.typed("draft")
+	c.shows("› draft")
+	c.typed("\x1a")
+	c.sees("Stopped")
+	c.typed("echo in-the-shell $((40+2))\n")
+	c.sees("in-the-shell 42")
+	c.typed("fg\n")
+	c.until("the line again, below the shell", enough, func() bool {
+		s := c.vt.screen()
+		return strings.LastIndex(s, "› draft") > strings.Index(s, "in-the-shell 42")
+	})
+	c.typed("\x15hello\r")
+	c.sees("answer to hello")
+	c.typed("\x04")
+	c.sees("ripcord resume s_test")
+	c.typed("exit\n")
+	c.leaves(enough)
+	c.restored()
+}
+
+// alive reports whether a process runs, a zombie not counted: the test's own
+// wait may not have been scheduled yet.
+func alive(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return false
+	}
+	f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	return len(f) > 0 && f[0] != "Z" && f[0] != "X"
 }

@@ -133,6 +133,9 @@ func (f *fake) Submit(_ context.Context, req api.SubmitRequest) (api.Submitted, 
 		return api.Submitted{}, errors.New("the disk is full")
 	}
 	f.wait()
+	if strings.HasPrefix(text, "slow") {
+		<-time.After(200 * time.Millisecond)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.inputs++
@@ -257,6 +260,8 @@ func (f *fake) play(no int, text string, stop, force chan struct{}, answer chan 
 	switch word {
 	case "stream":
 		f.stream(no, stop)
+	case "flood":
+		f.flood(no, stop)
 	case "silent":
 		<-stop
 	case "tool":
@@ -333,4 +338,20 @@ func (f *fake) tool(no int, stop, gone chan struct{}) {
 	ms := int64(1234)
 	f.rec(no, 1, "k1", event.CallEnded{Outcome: event.CallStopped, Signal: "SIGTERM", RanMS: &ms, Content: event.TextOf("ok  pkg/one\nok  pkg/two\n")})
 	f.rec(no, 1, "k2", event.CallEnded{Outcome: event.CallSkipped, Synthetic: true, Content: event.TextOf("skipped")})
+}
+
+// flood prints more than a terminal's buffer holds.
+func (f *fake) flood(no int, stop chan struct{}) {
+	t := time.NewTicker(2 * time.Millisecond)
+	defer t.Stop()
+	for off := 0; ; {
+		select {
+		case <-stop:
+			return
+		case <-t.C:
+		}
+		piece := strings.Repeat("flood ", 200) + "\n\n"
+		f.live(api.Live{Kind: api.LiveText, Turn: no, Step: 1, Off: off, Text: piece})
+		off += len(piece)
+	}
 }

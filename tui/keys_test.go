@@ -228,6 +228,7 @@ func TestTwoHundredFastPressesOfEscStopOneTurn(t *testing.T) {
 	}
 	c.shows("Stopped by you")
 	c.shows("esc nothing to stop")
+	<-time.After(100 * time.Millisecond) // the last Esc and an h would be Alt+h
 	c.typed("hello\r")
 	c.sees("answer to hello")
 	if n := strings.Count(c.asked(), "interrupt"); n != 2 {
@@ -290,4 +291,63 @@ func TestKeysWithoutAMeaningYetSaySo(t *testing.T) {
 	c.shows("esc nothing to stop")
 	c.typed("\x1b\x1b")
 	c.shows("rewind (Esc Esc) comes later")
+}
+
+// proves B043: what is typed in order is sent in order
+func TestTextsAreSentInTheOrderTheyWereTyped(t *testing.T) {
+	c := start(t)
+	c.shows("enter send")
+	c.typed("stream\r")
+	c.sees("word3")
+	c.typed("slow one\r")
+	c.typed("two\r")
+	c.shows("queued, next turn: two")
+	s := c.vt.screen()
+	if one, two := strings.Index(s, "turn: slow one"), strings.Index(s, "turn: two"); one < 0 || one > two {
+		t.Errorf("order on the screen:\n%s", s)
+	}
+}
+
+// proves TUI-03: a paste is text, whatever is in it, and is not sent by itself
+func TestAPasteIsOnlyText(t *testing.T) {
+	c := start(t)
+	c.shows("enter send")
+	c.typed("\x1b[200~two lines\nof \x1b[31mpaste\x03\x1b[201~")
+	c.shows("of paste")
+	if strings.Contains(c.asked(), "submit") {
+		t.Error("a pasted newline sent the text")
+	}
+	c.typed("\r")
+	c.wants(`submit "two lines\nof paste`)
+}
+
+// proves TUI-01: Ctrl+J is a new line
+func TestCtrlJIsANewLine(t *testing.T) {
+	c := start(t)
+	c.shows("enter send")
+	c.typed("a\x0ab\r")
+	c.wants(`submit "a\nb"`)
+}
+
+// proves TUI-01: keys as the kitty protocol and modifyOtherKeys write them
+func TestOtherEncodingsOfTheSameKeys(t *testing.T) {
+	for name, keys := range map[string][2]string{"kitty": {"\x1b[27u", "\x1b[99;5u"}, "kitty, Korean layout": {"\x1b[27u", "\x1b[12621::99;5u"}, "modifyOtherKeys": {"\x1b", "\x1b[27;5;99~"}} {
+		t.Run(name, func(t *testing.T) {
+			c := start(t)
+			c.shows("enter send")
+			c.typed("silent\r")
+			c.shows("esc interrupt")
+			c.typed(keys[0])
+			c.shows("Stopped by you")
+			c.typed(keys[1])
+			c.shows("draft cleared") // B140: the text was back in the line
+			c.typed(keys[1])
+			c.shows("Ctrl+C again to leave")
+			c.typed(keys[1])
+			if code := c.leaves(enough); code != 130 {
+				t.Errorf("code %d", code)
+			}
+			c.restored()
+		})
+	}
 }

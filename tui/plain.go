@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/term"
@@ -24,7 +25,12 @@ type lineFace struct {
 	asked map[event.ApprovalID]bool
 	eof   bool
 	out   *outcome
+	rows  *queue[string] // to the writer: output that is stuck must not stop the loop
+	wrote chan struct{}  // closed when the writer took the last row
 }
+
+// lastRow ends the writer; no row of ours holds a newline.
+const lastRow = "\n"
 
 // lineRead is a line of input, or its end.
 type lineRead struct {
@@ -33,7 +39,8 @@ type lineRead struct {
 }
 
 func (r *runner) runLines() outcome {
-	f := &lineFace{r: r, c: newChat(r.o), asked: map[event.ApprovalID]bool{}}
+	f := &lineFace{r: r, c: newChat(r.o), asked: map[event.ApprovalID]bool{}, rows: newQueue[string](), wrote: make(chan struct{})}
+	r.start(f.writer)
 	q := newQueue[input]()
 	r.post = q.put
 	if r.o.Notice != "" {
@@ -46,27 +53,39 @@ func (r *runner) runLines() outcome {
 	cancel := r.readLines(read)
 	defer cancel()
 	r.follow()
-	return f.loop(q, read)
+	out := f.loop(q, read)
+	f.rows.put(lastRow)
+	select {
+	case <-f.wrote:
+	case <-time.After(flushTime):
+		out.mute = true
+	}
+	if !out.mute {
+		r.farewell = func(line string) { _, _ = io.WriteString(r.o.Out, line+"\n") }
+	}
+	return out
 }
 
 // tty reports whether a person may sit at the other end.
 func (r *runner) tty() bool { return term.IsTerminal(r.o.In.Fd()) }
 
-// readLines starts the reader. A read that cannot be cut (a regular file) ends
-// by itself.
-func (r *runner) readLines(to chan<- lineRead) (cancel func()) {
+// readLines starts the reader; stop ends it. A read that cannot be cut (of a
+// regular file) ends by itself.
+func (r *runner) readLines(to chan<- lineRead) (stop func()) {
 	var in io.Reader = r.o.In
-	cancel = func() {}
+	cut, shut := func() bool { return false }, func() error { return nil }
 	if c, err := uv.NewCancelReader(r.o.In); err == nil {
-		in, cancel = c, func() { c.Cancel() }
+		in, cut, shut = c, c.Cancel, c.Close
 	}
+	quit, done := make(chan struct{}), make(chan struct{})
 	r.start(func() {
+		defer close(done)
 		b := bufio.NewReader(in)
 		for {
 			text, err := b.ReadString('\n')
 			select {
 			case to <- lineRead{strings.TrimRight(text, "\r\n"), err}:
-			case <-r.ctx.Done():
+			case <-quit:
 				return
 			}
 			if err != nil && (!errors.Is(err, io.EOF) || !r.tty() || r.hungUp()) {
@@ -74,7 +93,15 @@ func (r *runner) readLines(to chan<- lineRead) (cancel func()) {
 			}
 		}
 	})
-	return cancel
+	return func() {
+		cut()
+		close(quit)
+		select {
+		case <-done:
+			_ = shut()
+		case <-time.After(flushTime):
+		}
+	}
 }
 
 // hungUp tells a lost terminal from a Ctrl+D: it no longer has a state.
@@ -133,7 +160,7 @@ func (f *lineFace) line(l lineRead) *outcome {
 	switch {
 	case l.err == nil:
 	case f.r.tty() && (!errors.Is(l.err, io.EOF) || f.r.hungUp()):
-		return &outcome{code: 129, reason: "SYSTEM_SHUTDOWN"}
+		return &outcome{code: 129, reason: "SYSTEM_SHUTDOWN", mute: true}
 	case f.r.tty():
 		f.apply(pressed{key: "ctrl+d"})
 	default:
@@ -220,10 +247,26 @@ func (f *lineFace) show(b block) {
 	}
 }
 
-// write puts one line out, without style. A reader that is gone is the loss of
-// the terminal.
-func (f *lineFace) write(line string) {
-	if _, err := io.WriteString(f.r.o.Out, unstyled(line)+"\n"); err != nil {
-		f.r.fail(failure{lost: err})
+// write puts a text out, without style.
+func (f *lineFace) write(text string) {
+	for row := range strings.SplitSeq(unstyled(text), "\n") {
+		f.rows.put(row)
+	}
+}
+
+// writer writes rows in order. A reader that is gone is the loss of the
+// terminal.
+func (f *lineFace) writer() {
+	for rows := f.rows.take(f.r.ctx); rows != nil; rows = f.rows.take(f.r.ctx) {
+		for _, row := range rows {
+			if row == lastRow {
+				close(f.wrote)
+				return
+			}
+			if _, err := io.WriteString(f.r.o.Out, row+"\n"); err != nil {
+				f.r.fail(failure{lost: err})
+				return
+			}
+		}
 	}
 }

@@ -47,14 +47,28 @@ func child() int {
 	}
 	sigs := make(chan os.Signal, 4)
 	signal.Notify(sigs, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	now := time.Now
+	if os.Getenv("TUI_PANIC") != "" {
+		now = func() time.Time {
+			if strings.Contains(f.asked(), "panic now") {
+				panic("boom in Update")
+			}
+			return time.Now()
+		}
+	}
 	exit, err := tui.Run(context.Background(), tui.Options{
 		Service: f, Session: session, State: st, In: os.Stdin, Out: os.Stdout, Signals: sigs,
-		Notice: "model scripted (a demo: no provider is set)", Plain: os.Getenv("TUI_PLAIN") != "",
+		Notice: "model scripted (a demo: no provider is set)", Plain: os.Getenv("TUI_PLAIN") != "", Now: now,
 	})
 	if err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "error:", err)
 	}
 	return exit.Code
+}
+
+func (f *fake) asked() string {
+	b, _ := os.ReadFile(f.log.Name())
+	return string(b)
 }
 
 // crashed writes a turn as recovery closes it.
@@ -87,6 +101,11 @@ type console struct {
 
 func start(t *testing.T, env ...string) *console {
 	t.Helper()
+	return startAs(t, []string{os.Args[0]}, env...)
+}
+
+func startAs(t *testing.T, argv []string, env ...string) *console {
+	t.Helper()
 	ptm, pts, err := pty.Open()
 	if err != nil {
 		t.Skipf("no pseudo-terminal here: %v", err)
@@ -99,8 +118,8 @@ func start(t *testing.T, env ...string) *console {
 	if c.before, err = term.GetState(pts.Fd()); err != nil {
 		t.Fatal(err)
 	}
-	c.cmd = exec.Command(os.Args[0])
-	c.cmd.Env = append(os.Environ(), append([]string{"TUI_CHILD=" + c.log, "TERM=xterm-256color", "NO_COLOR="}, env...)...)
+	c.cmd = exec.Command(argv[0], argv[1:]...)
+	c.cmd.Env = append(os.Environ(), append([]string{"TUI_CHILD=" + c.log, "TUI_LOG=" + c.log, "TERM=xterm-256color", "NO_COLOR="}, env...)...)
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = pts, pts, pts
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := c.cmd.Start(); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -21,6 +20,10 @@ import (
 // Closing bounds Run's way out: interrupting, releasing, leaving behind what
 // does not answer.
 const Closing = 4500 * time.Millisecond
+
+// flushTime is the part of it that a face, and then what is left of Run's
+// goroutines, may take; the service has the rest.
+const flushTime = 500 * time.Millisecond
 
 // Options are what a chat needs. Service, Session, In and Out must be set.
 type Options struct {
@@ -64,7 +67,14 @@ func Run(ctx context.Context, o Options) (Exit, error) {
 		o.NoColor = true
 	}
 	runCtx, cancel := context.WithCancel(ctx)
-	r := &runner{o: o, ctx: runCtx, cancel: cancel, failed: make(chan failure, 1), result: o.State.Last}
+	r := &runner{o: o, ctx: runCtx, cancel: cancel, failed: make(chan failure, 1), says: newQueue[func()](), result: o.State.Last}
+	r.start(func() {
+		for calls := r.says.take(runCtx); calls != nil; calls = r.says.take(runCtx) {
+			for _, call := range calls {
+				call()
+			}
+		}
+	})
 	var out outcome
 	if plain {
 		out = r.runLines()
@@ -74,6 +84,7 @@ func Run(ctx context.Context, o Options) (Exit, error) {
 	r.close(out)
 	cancel()
 	r.settle()
+	r.tell("session " + string(o.Session) + " · go on with: ripcord resume " + string(o.Session))
 	return Exit{out.code, r.lastResult()}, out.err
 }
 
@@ -91,6 +102,7 @@ type outcome struct {
 	code   int
 	reason string // of the interrupt
 	force  bool
+	mute   bool // nothing can be written where the face was
 	err    error
 }
 
@@ -107,8 +119,11 @@ type runner struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
-	failed chan failure // the first one counts
-	post   func(input)  // to the face, in order, never blocking
+	failed chan failure   // the first one counts
+	post   func(input)    // to the face, in order, never blocking
+	says   *queue[func()] // what a person sends: one after the other, as typed
+
+	farewell func(line string) // writes below the face that ended; nil: nowhere
 
 	mu     sync.Mutex
 	result *api.Result
@@ -151,7 +166,7 @@ func (r *runner) perform(e effect) bool {
 	svc, id, ctx := r.o.Service, r.o.Session, r.ctx
 	switch e := e.(type) {
 	case submit:
-		r.start(func() {
+		r.says.put(func() {
 			got, err := svc.Submit(ctx, api.SubmitRequest{
 				Session: id, Input: event.UserInput{Content: event.TextOf(e.text)},
 				Priority: event.PriorityLater, By: who,
@@ -159,7 +174,7 @@ func (r *runner) perform(e effect) bool {
 			r.post(submitted{e.no, got, err})
 		})
 	case goOn:
-		r.start(func() {
+		r.says.put(func() {
 			got, err := svc.Continue(ctx, id)
 			r.post(submitted{e.no, got, err})
 		})
@@ -169,7 +184,7 @@ func (r *runner) perform(e effect) bool {
 			r.post(stopped{e.req.Input, got, err})
 		})
 	case decide:
-		r.start(func() { r.post(decided{e.req.Approval, svc.Decide(ctx, e.req)}) })
+		r.start(func() { r.post(decided{e.req, svc.Decide(ctx, e.req)}) })
 	case askJobs:
 		r.start(func() {
 			jobs, err := svc.Jobs(ctx, id)
@@ -285,9 +300,9 @@ func (r *runner) stops(f failure, sig os.Signal) outcome {
 	case f.panic != nil:
 		return outcome{code: 1, reason: "SYSTEM_SHUTDOWN", err: crash(f)}
 	case f.lost != nil:
-		return outcome{code: 129, reason: "SYSTEM_SHUTDOWN"}
+		return outcome{code: 129, reason: "SYSTEM_SHUTDOWN", mute: true}
 	case sig == syscall.SIGHUP:
-		return outcome{code: 129, reason: "SYSTEM_SHUTDOWN"}
+		return outcome{code: 129, reason: "SYSTEM_SHUTDOWN", mute: true}
 	case sig != nil:
 		return outcome{code: 143, reason: "SYSTEM_SHUTDOWN"}
 	}
@@ -309,7 +324,7 @@ func (r *runner) close(out outcome) {
 	if r.ctx.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.ctx, Closing-time.Second)
+	ctx, cancel := context.WithTimeout(r.ctx, Closing-2*flushTime)
 	defer cancel()
 	done := make(chan struct{})
 	r.start(func() {
@@ -321,6 +336,8 @@ func (r *runner) close(out outcome) {
 	})
 	push := time.NewTimer(Closing / 2)
 	defer push.Stop()
+	word := time.NewTimer(300 * time.Millisecond)
+	defer word.Stop()
 	sigs := r.o.Signals
 	for {
 		select {
@@ -333,12 +350,22 @@ func (r *runner) close(out outcome) {
 				sigs = nil
 				continue
 			}
+		case <-word.C:
+			r.tell("interrupting what runs; Ctrl+C kills it now")
+			continue
 		case <-push.C:
 		}
 		r.start(func() {
 			req := api.InterruptRequest{Session: r.o.Session, Reason: out.reason, Who: who, Force: true, KeepInbox: true}
 			_, _ = r.o.Service.Interrupt(ctx, req)
 		})
+	}
+}
+
+// tell writes a line where the face was, if anything is there to read it.
+func (r *runner) tell(line string) {
+	if r.farewell != nil {
+		r.farewell(line)
 	}
 }
 
@@ -352,11 +379,6 @@ func (r *runner) settle() {
 	}()
 	select {
 	case <-done:
-	case <-time.After(time.Second):
+	case <-time.After(flushTime):
 	}
-}
-
-// farewell says where the session is to be found again.
-func (r *runner) farewell(w io.Writer, eol string) {
-	_, _ = fmt.Fprintf(w, "session %s · go on with: ripcord resume %s%s", r.o.Session, r.o.Session, eol)
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+	"unicode"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
@@ -63,8 +64,9 @@ func (s *screen) liveHeight() int { return max(3, s.height*2/3) }
 
 // Update is the one place where messages come in; a panic in it ends the
 // program in order.
-func (s *screen) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
-	defer s.r.guard()
+func (s *screen) Update(msg tea.Msg) (m tea.Model, cmd tea.Cmd) {
+	m = s
+	defer s.r.guard() // m stays set: the program draws it once more
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		s.resize(msg.Width, msg.Height)
@@ -89,8 +91,11 @@ func (s *screen) now() time.Time { return s.r.o.Now() }
 // key gives a key to the chat if it has a meaning there, else to the editor.
 func (s *screen) key(msg tea.KeyPressMsg) tea.Cmd {
 	name := msg.String()
-	if name == "ctrl+alt+c" || name == "alt+ctrl+c" {
+	switch {
+	case name == "ctrl+alt+c":
 		name = "ctrl+c" // an Esc just before it came in one piece with it
+	case msg.Mod == tea.ModCtrl && msg.Code > unicode.MaxASCII && msg.BaseCode != 0:
+		name = "ctrl+" + string(msg.BaseCode) // a Korean or other layout is on
 	}
 	first, last := s.line.edge(s.width - 3)
 	if s.c.bound(name, s.line.text, first, last) {
@@ -145,6 +150,7 @@ func (s *screen) View() (v tea.View) {
 	}
 	rows = append(rows, short(quiet(s.c.footer(now)), s.width-1))
 	v = tea.NewView(onlyStyle(strings.Join(rows, "\n")))
+	v.KeyboardEnhancements.ReportAlternateKeys = true
 	v.Cursor = tea.NewCursor(x, top+y)
 	return v
 }
@@ -181,8 +187,8 @@ func (r *runner) runScreen() outcome {
 	})
 	got := r.attend(done, stopProg, func() *outcome { return s.out })
 	_ = term.Restore(in.Fd(), saved)
-	if got.code == 0 || got.code == 130 {
-		r.farewell(out, "\n")
+	if !got.mute {
+		r.farewell = func(line string) { _, _ = fmt.Fprintln(out, line) }
 	}
 	return got
 }
@@ -269,7 +275,8 @@ func (r *runner) attend(done <-chan error, stop func(), out func() *outcome) out
 		stop()
 		select {
 		case <-done:
-		case <-time.After(time.Second): // the terminal takes no more output
+		case <-time.After(flushTime): // the terminal takes no more output
+			why.mute = true
 		}
 		return why
 	}

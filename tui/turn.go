@@ -2,6 +2,7 @@ package tui
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/ripcord-go/ripcord/api"
@@ -19,6 +20,7 @@ type turn struct {
 	calls   []call
 	attempt string // the last failed attempt and the wait that follows
 	fails   int
+	tokens  int64 // of the answers so far, as far as they were counted
 	ended   bool
 }
 
@@ -166,6 +168,10 @@ func (c *chat) record(now time.Time, r *event.Record) []effect {
 		c.chunk(r.Step, b)
 	case event.AssistantMessage:
 		return c.answered(r.Step, b)
+	case event.UsageCounted:
+		if n := b.Tokens.Output; n != nil {
+			c.turn.tokens += *n
+		}
 	case event.JobStarted:
 		c.jobs = append(c.jobs, job{b.ID, oneLine(b.Command)})
 	case event.JobEnded:
@@ -258,7 +264,7 @@ func (c *chat) turnStarted(now time.Time, no int, b event.TurnStarted) []effect 
 	c.input, c.onTop = b.Input, false
 	if c.pending {
 		c.pending = false
-		return []effect{c.interruption(false)}
+		return []effect{c.interruption(c.phase == killing)}
 	}
 	if c.phase < running {
 		c.phase, c.turn.asked = running, time.Time{}
@@ -367,7 +373,7 @@ func (c *chat) liveState(now time.Time, l api.Live) []effect {
 			c.phase, c.turn.asked = stopping, now
 		}
 	case "waiting", "retrying":
-		c.status = l.State
+		c.status = strings.TrimSpace(l.State + " " + l.Text)
 	case "running":
 		c.status = ""
 	case "storage_failed":
@@ -421,7 +427,10 @@ func (c *chat) turnEnded(now time.Time, no int, e ending) []effect {
 		return nil
 	}
 	nothing := !c.stream.began && len(c.turn.calls) == 0 && c.turn.step <= 1
-	out := c.flush("", "cut here")
+	var out []effect
+	if c.stream.tail() != "" {
+		out = c.flush("", "cut here")
+	}
 	c.turn.ended = true
 	c.phase, c.input, c.pending, c.freed, c.status = idle, "", false, false, ""
 	c.approvals = nil

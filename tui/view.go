@@ -188,6 +188,9 @@ func (c *chat) statusRows(now time.Time) []string {
 		} else if c.status != "" {
 			what = oneLine(c.status)
 		}
+		if n := c.turn.tokens; n > 0 {
+			what += quiet(" · " + itoa(int(n)) + " tokens out")
+		}
 		out = append(out, green("● ")+what+quiet(" · "+seconds(now.Sub(c.turn.from))))
 	case stopping, killing:
 		word := "Stopping"
