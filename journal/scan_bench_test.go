@@ -31,8 +31,7 @@ func generated(t testing.TB, n int) []byte {
 }
 
 // The scan of a long journal, by its bytes alone: sums, order, batches.
-//
-// proves PRF-06
+// It is what BEN-07 stands on.
 func BenchmarkScan(b *testing.B) {
 	data := generated(b, 120_000)
 	b.SetBytes(int64(len(data)))

@@ -141,20 +141,23 @@ type endless struct {
 	n          int64
 }
 
-func (e endless) ReadAt(p []byte, off int64) (int, error) {
-	for i := range p {
-		switch at := off + int64(i); {
+func (e endless) ReadAt(p []byte, off int64) (n int, err error) {
+	letters := bytes.Repeat([]byte{'x'}, 1<<16)
+	for n < len(p) {
+		at := off + int64(n)
+		behind := at - int64(len(e.head)) - e.n
+		switch {
 		case at < int64(len(e.head)):
-			p[i] = e.head[at]
-		case at < int64(len(e.head))+e.n:
-			p[i] = 'x'
-		case at < int64(len(e.head))+e.n+int64(len(e.tail)):
-			p[i] = e.tail[at-int64(len(e.head))-e.n]
+			n += copy(p[n:], e.head[at:])
+		case behind < 0:
+			n += copy(p[n:], letters[:min(int64(len(letters)), -behind)])
+		case behind < int64(len(e.tail)):
+			n += copy(p[n:], e.tail[behind:])
 		default:
-			return i, io.EOF
+			return n, io.EOF
 		}
 	}
-	return len(p), nil
+	return n, nil
 }
 
 // proves LOG-15: pitfall 10, no length makes a reader take everything in.
@@ -252,7 +255,7 @@ func FuzzScan(f *testing.F) {
 		if records != found.Records {
 			t.Fatalf("%d records given, %d counted", records, found.Records)
 		}
-		if found.Torn == nil {
+		if found.Torn == nil || len(found.Damage) > 0 { // what is damaged is never cut
 			return
 		}
 		if found.Torn.Offset < end || found.Torn.Offset+found.Torn.Bytes != int64(len(b)) || found.Future != nil {

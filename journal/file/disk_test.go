@@ -100,7 +100,7 @@ func TestATornTailIsSavedBeforeItIsCut(t *testing.T) {
 	}
 	disk.set(nil)
 	w, err := s.Acquire(t.Context(), id)
-	p = newPen(t, w, err)
+	newPen(t, w, err)
 	torn := w.Recovered().Torn
 	if torn == nil || !strings.HasPrefix(torn.File, saved) {
 		t.Fatalf("recovered %+v", torn)
@@ -110,6 +110,25 @@ func TestATornTailIsSavedBeforeItIsCut(t *testing.T) {
 	}
 	if now, _ := os.ReadFile(path(dir, "journal.jsonl")); !bytes.Equal(now, whole) {
 		t.Error("what is left is not the valid prefix")
+	}
+}
+
+// proves REC-02: a new batch says that the one before it is durable, so opening
+// makes it so.
+func TestOpeningSyncsWhatItFound(t *testing.T) {
+	disk := newFaulty()
+	s := open(t, t.TempDir(), file.Options{FS: disk})
+	p := create(t, s)
+	p.append(journaltest.Turn(t, 1)...)
+	disk.crash()
+	disk.fail("sync", syscall.EIO)
+	if _, err := s.Acquire(t.Context(), id); !errors.Is(err, journal.ErrStorage) {
+		t.Errorf("acquire over bytes that cannot be made durable says %v", err)
+	}
+	disk.set(nil)
+	w, err := s.Acquire(t.Context(), id)
+	if q := newPen(t, w, err); q.last != 7 {
+		t.Errorf("%d records of 8", q.last+1)
 	}
 }
 

@@ -27,10 +27,11 @@ func TestStore(t *testing.T) {
 			}})
 			return s
 		},
-		Crash: func(_ *testing.T, s journal.Store) journal.Store { s.(*mem.Store).Crash(true); return s },
-		Bytes: func(_ *testing.T, s journal.Store, id event.SessionID) []byte { return s.(*mem.Store).Bytes(id) },
-		Put:   func(_ *testing.T, s journal.Store, id event.SessionID, b []byte) { s.(*mem.Store).Put(id, b) },
-		Fail:  func(_ *testing.T, s journal.Store, op string, err error) { faults.Store(s, fault{op, err}) },
+		Crash:  func(_ *testing.T, s journal.Store) journal.Store { s.(*mem.Store).Crash(true); return s },
+		Bytes:  func(_ *testing.T, s journal.Store, id event.SessionID) []byte { return s.(*mem.Store).Bytes(id) },
+		Put:    func(_ *testing.T, s journal.Store, id event.SessionID, b []byte) { s.(*mem.Store).Put(id, b) },
+		Fail:   func(_ *testing.T, s journal.Store, op string, err error) { faults.Store(s, fault{op, err}) },
+		Stride: stride,
 	})
 }
 
