@@ -20,6 +20,10 @@ import (
 // errSilent is the cause with which an attempt is cut when nothing came.
 var errSilent = errors.New("the model was silent for too long")
 
+// forcedLadder is what a call that ends its own work may still take once every
+// grace is gone: the last rung and the proof that nothing is left.
+const forcedLadder = 3 * time.Second
+
 // attempt asks the model, on a goroutine of its own. Both sources of
 // cancellation are looked at once more before the first byte.
 func (l *Live) attempt(e turn.Ask) {
@@ -189,6 +193,7 @@ func (l *Live) run(c *turn.Call) {
 		r.Blobs = l.cfg.Blobs
 	}
 	if behaviour.HasRegistrar() {
+		r.Forced = forcedLadder // it climbs its own ladder, whose last rung takes a moment
 		if reg, err := act.coord.Registrar(); err == nil {
 			r.Registrar = reg
 		}
