@@ -28,7 +28,7 @@ trees: ## random process trees, stopped at random moments: no survivors (TREES=1
 	RIPCORD_TREES=$(TREES) .ci/run trees
 
 sweep: ## cut every journal at every record and byte, recover, check (SCENARIOS=40)
-	RIPCORD_SCENARIOS=$(SCENARIOS) .ci/run sweep
+	RIPCORD_SWEEP=full RIPCORD_SCENARIOS=$(SCENARIOS) .ci/run sweep
 
 simulate: ## the pure core under one seeded queue of events (SEEDS=100000)
 	RIPCORD_SEEDS=$(SEEDS) .ci/run simulate
