@@ -1,6 +1,7 @@
 package openai_test
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"strings"
@@ -24,6 +25,7 @@ func TestEventsAreReadInEveryForm(t *testing.T) {
 		"comments":             ": ping\n\n:\n" + data(words("ab")) + ": x\n" + data(stop),
 		"other fields":         "event: message\nid: 7\nretry: 5\nodd\n" + data(words("ab"), stop),
 		"data in lines":        "data: {\"choices\":\ndata: [{\"delta\":{\"content\":\"ab\"}}]}\n\n" + data(stop),
+		"CRLF and lines":       strings.ReplaceAll("data: {\"choices\":\ndata: [{\"delta\":{\"content\":\"ab\"}}]}\n\n"+data(stop), "\n", "\r\n"),
 		"no space":             strings.ReplaceAll(data(words("ab"), stop, done), "data: ", "data:"),
 		"no last newline":      strings.TrimRight(data(words("ab"), stop), "\n"),
 		"no DONE":              data(words("ab"), stop),
@@ -100,6 +102,8 @@ func TestCallsAreToldApart(t *testing.T) {
 			[]modeltest.Call{{ID: "a", Args: `{"n":1}`, Ended: true}}},
 		"an object for arguments": {[]string{callDelta(`{"index":0,"id":"a","function":{"name":"x","arguments":{"n":1}}}`)},
 			[]modeltest.Call{one}},
+		"no arguments, no ids": {[]string{callDelta(`{"index":0,"function":{"name":"x"}}`), callDelta(`{"index":1,"function":{"name":"x"}}`)},
+			[]modeltest.Call{{Name: "x", Ended: true}, {Name: "x", Ended: true}}},
 		"two in one event": {[]string{callDelta(`{"index":0,"id":"a","function":{"name":"x","arguments":"{\"n\":1}"}},{"index":1,"id":"a","function":{"name":"x","arguments":"{\"n\":1}"}}`)},
 			[]modeltest.Call{one, one}},
 		"empty words beside": {[]string{callDelta(`{"index":0,"id":"a","function":{"name":"x","arguments":"{\"n\":"}}`), words(""), callDelta(`{"index":0,"function":{"arguments":"1}"}}`)},
@@ -163,5 +167,34 @@ func TestErrorsInTheStreamAreTypedInEveryDialect(t *testing.T) {
 		if !errors.As(a.Err, &e) || e.Code != c.code {
 			t.Errorf("%s: got %v, want %s", name, a.Err, c.code)
 		}
+	}
+}
+
+// proves B039: once the context has ended nothing more is given out, not even
+// what came in the same event.
+func TestNothingIsGivenOutAfterTheEndOfTheContext(t *testing.T) {
+	both := `{"choices":[{"delta":{"reasoning":"hm","content":"said","tool_calls":[{"index":0,"id":"a","function":{"name":"x","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	n := 0
+	for d, err := range over(t, &canned{body: data(both, done)}).Stream(ctx, modeltest.Say("go")) {
+		if n++; n == 1 && d != nil {
+			cancel(errStop)
+		} else if d != nil || err != errStop {
+			t.Errorf("got %#v, %v", d, err)
+		}
+	}
+	if n != 2 {
+		t.Errorf("yielded %d times", n)
+	}
+}
+
+// proves durability 68: [DONE] is no finish, with the connection open too.
+func TestDoneWithoutAFinishIsNotWaitedOn(t *testing.T) {
+	srv := modeltest.Serve(t, "answer\n text hi\n raw \"data: [DONE]\\n\\n\"\n hang")
+	a := modeltest.Ask(t.Context(), open(t, openai.Config{BaseURL: srv.URL()}), modeltest.Say("go"))
+	var e *model.Error
+	if !errors.As(a.Err, &e) || e.Code != event.FailProtocol {
+		t.Errorf("got %v", a.Err)
 	}
 }

