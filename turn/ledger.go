@@ -94,8 +94,8 @@ type Call struct {
 	Started   bool
 	StartedAt time.Time
 	Approval  event.ApprovalID // open question, if any
-	Asked     bool // and nobody answered
-	Prompt    string // of the question
+	Asked     bool             // and nobody answered
+	Prompt    string           // of the question
 	Spool     string
 	Ended     *event.CallEnded
 }
