@@ -22,7 +22,7 @@ type Finding struct {
 func (r *Recording) GoOn(ctx context.Context) (lives int, out []Finding, err error) {
 	store := mem.New(mem.Options{Check: Check})
 	effects := NewEffects()
-	rig, err := NewRig(store, second, effects, func() event.Seq { return -1 })
+	rig, err := NewRig(store, RigOptions{Script: second, Effects: effects})
 	if err != nil {
 		return 0, nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/journal"
 	"github.com/ripcord-go/ripcord/journal/mem"
+	"github.com/ripcord-go/ripcord/model"
 	"github.com/ripcord-go/ripcord/model/openai"
 	"github.com/ripcord-go/ripcord/model/scripted"
 	"github.com/ripcord-go/ripcord/turn"
@@ -69,9 +71,17 @@ type Rig struct {
 	model   *openai.Model
 }
 
+// RigOptions are what a rig is made of besides its store.
+type RigOptions struct {
+	Script  string
+	Effects *Effects
+	Acked   func() event.Seq // what is acknowledged now; nil: not known
+	Asked   func()           // hears of each attempt before its request is sent; nil: nobody
+}
+
 // NewRig joins them. Close ends all three but the store.
-func NewRig(store journal.Store, script string, effects *Effects, acked func() event.Seq) (*Rig, error) {
-	sc, err := scripted.Parse(script)
+func NewRig(store journal.Store, o RigOptions) (*Rig, error) {
+	sc, err := scripted.Parse(o.Script)
 	if err != nil {
 		return nil, err
 	}
@@ -83,12 +93,28 @@ func NewRig(store journal.Store, script string, effects *Effects, acked func() e
 	if err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
-	rt, err := ripcord.New(ripcord.Config{Store: store, Model: m, Tools: Kit(effects, acked), Gate: Policy(),
+	if o.Acked == nil {
+		o.Acked = func() event.Seq { return -1 }
+	}
+	rt, err := ripcord.New(ripcord.Config{Store: store, Model: &watched{m, o.Asked}, Tools: Kit(o.Effects, o.Acked), Gate: Policy(),
 		System: "You are a test.", Limits: ripcord.Limits{Backoff: time.Millisecond}})
 	if err != nil {
 		return nil, errors.Join(err, m.Close(), server.Close())
 	}
 	return &Rig{Server: server, Runtime: rt, model: m}, nil
+}
+
+// watched is a model whose attempts are told of before they begin.
+type watched struct {
+	model.Model
+	asked func()
+}
+
+func (w *watched) Stream(ctx context.Context, req model.Request) iter.Seq2[event.Delta, error] {
+	if w.asked != nil {
+		w.asked()
+	}
+	return w.Model.Stream(ctx, req)
 }
 
 // Close ends the runtime, the client and the server.
@@ -109,7 +135,7 @@ func Record(ctx context.Context, s Scenario) (*Recording, error) {
 	}
 	rec.ID = "s_" + event.SessionID(strings.ReplaceAll(s.Name, " ", "-"))
 	effects := NewEffects()
-	rig, err := NewRig(tap, s.Script+second, effects, func() event.Seq { return tap.Acked(rec.ID) })
+	rig, err := NewRig(tap, RigOptions{Script: s.Script + second, Effects: effects, Acked: func() event.Seq { return tap.Acked(rec.ID) }})
 	if err != nil {
 		return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
 	}

@@ -199,7 +199,7 @@ func TestSweepOfZeroes(t *testing.T) {
 		defer c.done()
 		step := 512
 		if full() {
-			step = 1
+			step = 16
 		}
 		for off := 0; off < len(r.Bytes); off += step {
 			w := r.Zero(off, 512)
