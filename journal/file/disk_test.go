@@ -227,9 +227,13 @@ func TestFaultsOfTheDiskPass(t *testing.T) {
 			p := create(t, s)
 			p.append(journaltest.Turn(t, 1)[:3]...)
 			for range 3 {
+				before := len(must(os.ReadFile(path(dir, "journal.jsonl"))))
 				disk.set(fault)
 				if err := p.try(journaltest.Turn(t, 1)[3:]...); !errors.Is(err, journal.ErrStorage) {
 					t.Fatalf("append said %v", err)
+				}
+				if after := len(must(os.ReadFile(path(dir, "journal.jsonl")))); name == "short write, no space" && after != before {
+					t.Errorf("a failed append keeps %d bytes of a full disk", after-before)
 				}
 				disk.set(nil)
 				p.append(text(t, 10))
