@@ -205,9 +205,7 @@ func holds(t *testing.T, svc api.Service, sc Script) {
 	e := begin(t, svc, sc)
 	sub := e.submit(sc.Slow)
 	e.started()
-	if q := e.submit("later words"); q.State != "queued" {
-		t.Errorf("second input is %q, want queued", q.State)
-	}
+	e.submit("later words")
 	if _, err := svc.Interrupt(e.ctx, api.InterruptRequest{Session: e.id, KeepInbox: true}); err != nil {
 		t.Fatal(err)
 	}
