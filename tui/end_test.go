@@ -90,9 +90,10 @@ func TestAStuckTerminalDoesNotHoldTheProcess(t *testing.T) {
 
 // proves B145
 func TestALostTerminalIsAStop(t *testing.T) {
-	for _, prompt := range []string{"", "stream\r", "stubborn\r"} {
-		t.Run(prompt, func(t *testing.T) {
-			c := start(t)
+	for _, tc := range [][2]string{{"", ""}, {"stream\r", ""}, {"stubborn\r", ""}, {"", "TUI_NOHUP=1"}, {"stream\r", "TUI_NOHUP=1"}} {
+		prompt := tc[0]
+		t.Run(prompt+tc[1], func(t *testing.T) {
+			c := start(t, tc[1])
 			c.shows("enter send")
 			if prompt != "" {
 				c.typed(prompt)

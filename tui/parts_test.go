@@ -58,9 +58,9 @@ func TestCleanAndPrintedTextHoldNoControl(t *testing.T) {
 // proves TUI-03: a character reference is no way around
 func TestMarkdownCannotSpellAnEscape(t *testing.T) {
 	p := &press{width: 60, profile: colorprofile.ANSI256}
-	for _, s := range []string{"&#27;[2J", "&#x1b;]0;t&#7;", "`&#27;[2J`", "[a](http://x/&#27;[2J)", "&#155;2J"} {
+	for _, s := range []string{"&#27;[2J", "&#x1b;]0;t&#7;", "`&#27;[2J`", "[a](http://x/&#27;[2J)", "&#155;2J", "&#27;[8mhidden"} {
 		out := strings.Join(p.rows(block{kind: markdown, text: s}), "\n")
-		if strings.Contains(out, "\x1b[2J") || strings.Contains(out, "\x1b]") || strings.Contains(out, "\u009b") {
+		if strings.Contains(out, "\x1b[2J") || strings.Contains(out, "\x1b[8m") || strings.Contains(out, "\x1b]") || strings.Contains(out, "\u009b") {
 			t.Errorf("%q became %q", s, out)
 		}
 	}

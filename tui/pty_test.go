@@ -47,6 +47,9 @@ func child() int {
 	}
 	sigs := make(chan os.Signal, 4)
 	signal.Notify(sigs, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	if os.Getenv("TUI_NOHUP") != "" {
+		signal.Ignore(syscall.SIGHUP) // only the terminal itself tells of its loss
+	}
 	now := time.Now
 	if os.Getenv("TUI_PANIC") != "" {
 		now = func() time.Time {
