@@ -31,85 +31,97 @@ func TestTheDemoModelReactsToWhatBecameOfItsCommand(t *testing.T) {
 	}
 	defer m.Close()
 
-	user := func(s string) event.Message { return event.Message{Role: event.RoleUser, Content: event.TextOf(s)} }
-	var history []event.Message
-	say := func(noTools bool) modeltest.Answer {
-		t.Helper()
-		req := model.Request{Messages: history}
-		if !noTools {
-			req.Tools = []event.ToolSchema{{Name: "bash", Schema: json.RawMessage(`{"type":"object"}`)}}
-		}
-		a := modeltest.Ask(t.Context(), m, req)
-		if a.Err != nil {
-			t.Fatal(a.Err)
-		}
-		c := event.TextOf(a.Text)
-		for _, k := range a.Calls {
-			c = append(c, event.ToolCall{ID: event.CallID(k.ID), Name: k.Name, Args: json.RawMessage(k.Args)})
-		}
-		history = append(history, event.Message{Role: event.RoleAssistant, Content: c})
-		return a
-	}
-	result := func(id, s string) {
-		history = append(history, event.Message{Role: event.RoleTool, Call: event.CallID(id), Name: "bash", Content: event.TextOf(s)})
-	}
-	expect := func(a modeltest.Answer, calls int, words ...string) {
-		t.Helper()
-		if len(a.Calls) != calls {
-			t.Errorf("made %d calls, want %d: %q", len(a.Calls), calls, a.Text)
-		}
-		for _, w := range words {
-			if !strings.Contains(a.Text, w) {
-				t.Errorf("%q does not say %q", a.Text, w)
-			}
-		}
-		for _, c := range a.Calls {
-			var args struct{ Command string }
-			if err := json.Unmarshal([]byte(c.Args), &args); err != nil || args.Command == "" || c.Name != "bash" {
-				t.Errorf("call %+v: %v", c, err)
-			}
-		}
-	}
+	c := talk{t: t, m: m}
+	c.user(`list "my" files`)
+	a := c.say(false)
+	c.expect(a, 1, "script, no AI", `list "my" files`, "Esc")
+	c.result(a.Calls[0].ID, "second 1 of 30\nsecond 30 of 30\n")
+	c.expect(c.say(false), 0, "30 seconds", "second 30 of 30", "no AI")
 
-	history = append(history, user(`list "my" files`))
-	a := say(false)
-	expect(a, 1, "script, no AI", `list "my" files`, "Esc")
-	result(a.Calls[0].ID, "second 1 of 30\nsecond 30 of 30\n")
-	expect(say(false), 0, "30 seconds", "second 30 of 30", "no AI")
-
-	history = append(history, user("again"))
-	a = say(false)
-	expect(a, 1)
-	result(a.Calls[0].ID, "aborted by user after 3.2s\nsecond 3 of 30")
-	history = append(history, user("<turn_aborted>The turn was stopped.</turn_aborted>")) // continue
-	b := say(false)
-	expect(b, 1, "stopped before its end", "do not run it again")
+	c.user("again")
+	a = c.say(false)
+	c.expect(a, 1)
+	c.result(a.Calls[0].ID, "aborted by user after 3.2s\nsecond 3 of 30")
+	c.user("<turn_aborted>The turn was stopped.</turn_aborted>") // continue
+	b := c.say(false)
+	c.expect(b, 1, "stopped before its end", "do not run it again")
 	if b.Calls[0].ID == a.Calls[0].ID {
 		t.Error("one id twice")
 	}
-	result(b.Calls[0].ID, "second 5 of 5")
-	expect(say(false), 0, "second 5 of 5")
+	c.result(b.Calls[0].ID, "second 5 of 5")
+	c.expect(c.say(false), 0, "second 5 of 5")
 
-	history = append(history, user("more"))
-	a = say(false)
-	result(a.Calls[0].ID, "The outcome is not known. Do not retry blindly.")
-	history = append(history, user("on"))
-	b = say(false)
-	expect(b, 1, "not known", "do not repeat it")
-	result(b.Calls[0].ID, "looking")
-	expect(say(false), 0, "looking")
+	c.user("more")
+	a = c.say(false)
+	c.result(a.Calls[0].ID, "The outcome is not known. Do not retry blindly.")
+	c.user("on")
+	b = c.say(false)
+	c.expect(b, 1, "not known", "do not repeat it")
+	c.result(b.Calls[0].ID, "looking")
+	c.expect(c.say(false), 0, "looking")
 
-	history = append(history, user("<turn_aborted>x</turn_aborted>"))
-	expect(say(false), 0, "cut off")
-	history = append(history, user("hi"))
-	expect(say(true), 0, "no AI", "RIPCORD_BASE_URL")
-	history = append(history, user("/think"))
-	if a := say(false); a.Reasoning == "" || a.Text == "" {
+	c.user("<turn_aborted>x</turn_aborted>")
+	c.expect(c.say(false), 0, "cut off")
+	c.user("hi")
+	c.expect(c.say(true), 0, "no AI", "RIPCORD_BASE_URL")
+	c.user("/think")
+	if a := c.say(false); a.Reasoning == "" || a.Text == "" {
 		t.Errorf("got %+v", a)
 	}
 	for _, w := range []string{"/long", "/markdown"} {
-		history = append(history, user(w))
-		expect(say(false), 0)
+		c.user(w)
+		c.expect(c.say(false), 0)
+	}
+}
+
+// talk is a conversation with the demo model.
+type talk struct {
+	t       *testing.T
+	m       model.Model
+	history []event.Message
+}
+
+func (c *talk) user(s string) {
+	c.history = append(c.history, event.Message{Role: event.RoleUser, Content: event.TextOf(s)})
+}
+
+func (c *talk) result(id, s string) {
+	c.history = append(c.history, event.Message{Role: event.RoleTool, Call: event.CallID(id), Name: "bash", Content: event.TextOf(s)})
+}
+
+func (c *talk) say(noTools bool) modeltest.Answer {
+	c.t.Helper()
+	req := model.Request{Messages: c.history}
+	if !noTools {
+		req.Tools = []event.ToolSchema{{Name: "bash", Schema: json.RawMessage(`{"type":"object"}`)}}
+	}
+	a := modeltest.Ask(c.t.Context(), c.m, req)
+	if a.Err != nil {
+		c.t.Fatal(a.Err)
+	}
+	content := event.TextOf(a.Text)
+	for _, k := range a.Calls {
+		content = append(content, event.ToolCall{ID: event.CallID(k.ID), Name: k.Name, Args: json.RawMessage(k.Args)})
+	}
+	c.history = append(c.history, event.Message{Role: event.RoleAssistant, Content: content})
+	return a
+}
+
+func (c *talk) expect(a modeltest.Answer, calls int, words ...string) {
+	c.t.Helper()
+	if len(a.Calls) != calls {
+		c.t.Errorf("made %d calls, want %d: %q", len(a.Calls), calls, a.Text)
+	}
+	for _, w := range words {
+		if !strings.Contains(a.Text, w) {
+			c.t.Errorf("%q does not say %q", a.Text, w)
+		}
+	}
+	for _, k := range a.Calls {
+		var args struct{ Command string }
+		if err := json.Unmarshal([]byte(k.Args), &args); err != nil || args.Command == "" || k.Name != "bash" {
+			c.t.Errorf("call %+v: %v", k, err)
+		}
 	}
 }
 
