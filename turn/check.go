@@ -26,6 +26,7 @@ type Checker struct {
 	asked   map[event.ApprovalID]event.CallID
 	jobs    map[event.JobID]bool
 	inbox   map[event.InputID]inboxStage
+	keys    map[string]bool // idempotency keys that were accepted
 	compact bool
 	repair  bool
 }
@@ -186,7 +187,16 @@ func (c *Checker) input(p event.Payload) error {
 	}
 	switch p := p.(type) {
 	case event.InboxAccepted:
-		return want(p.ID, inboxUnknown, inboxWaiting)
+		if c.keys[p.Key] {
+			return fmt.Errorf("idempotency key %q was accepted before", p.Key)
+		}
+		if err := want(p.ID, inboxUnknown, inboxWaiting); err != nil || p.Key == "" {
+			return err
+		}
+		if c.keys == nil {
+			c.keys = map[string]bool{}
+		}
+		c.keys[p.Key] = true
 	case event.InboxClaimed:
 		return want(p.ID, inboxWaiting, inboxTaken)
 	case event.InboxDropped:
