@@ -19,7 +19,6 @@ var withoutExample = map[string]string{
 	"crashtest": "a proof, not a library",
 	"api":       "plain data and one interface; the root's example speaks it",
 	"model":     "a contract; the root's example asks a driver",
-	"proc":      "what its processes say differs from machine to machine; tool/builtin has one",
 	"session":   "reached through the root",
 	"turn":      "the pure core, reached through session",
 	"inbox":     "the pure core, reached through session",
