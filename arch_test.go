@@ -252,7 +252,7 @@ type goFile struct {
 // kit reports whether the file belongs to a test kit or to a proof: code that
 // runs under "go test" or as a tool of the house, never below a user's main.
 func (f *goFile) kit() bool {
-	return strings.HasSuffix(f.dir, "test") || strings.HasPrefix(f.dir, "internal/mutate")
+	return strings.HasSuffix(f.dir, "test") || f.dir == "internal/mutate" || f.dir == "bench"
 }
 
 // main reports whether the file belongs to a command.
@@ -276,8 +276,9 @@ var loadTree = sync.OnceValues(func() (*goTree, error) {
 			return err
 		}
 		if d.IsDir() {
-			if name != "." && (strings.HasPrefix(d.Name(), ".") || slices.Contains([]string{"testdata", "vendor", "bench", "node_modules"}, d.Name())) {
-				return fs.SkipDir
+			_, err := os.Stat(filepath.Join(name, "go.mod"))
+			if name != "." && (err == nil || strings.HasPrefix(d.Name(), ".") || slices.Contains([]string{"testdata", "vendor", "node_modules"}, d.Name())) {
+				return fs.SkipDir // not this module's
 			}
 			return nil
 		}

@@ -17,6 +17,7 @@ import (
 // reached through another package, or are run, not imported.
 var withoutExample = map[string]string{
 	"crashtest": "a proof, not a library",
+	"bench":     "a proof, not a library",
 	"api":       "plain data and one interface; the root's example speaks it",
 	"model":     "a contract; the root's example asks a driver",
 	"session":   "reached through the root",
