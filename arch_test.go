@@ -78,6 +78,7 @@ api/apitest:         event api api/remote   # one suite, in process and over the
 
 # proof
 crashtest:           * +
+bench:               * +
 internal/demo:       *   # shows the promise on the real parts
 internal/mutate:
 `
