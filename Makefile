@@ -40,7 +40,7 @@ fuzz: ## each fuzz target for FUZZTIME=1m
 	RIPCORD_FUZZTIME=$(FUZZTIME) .ci/run fuzz
 
 bench: ## the table of figures, with this machine's name on it
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+	$(GO) run ./bench
 
 cover: ## coverage of all packages by all tests, in coverage.out
 	RIPCORD_COVER_FLOOR=0 .ci/run cover
