@@ -11,6 +11,8 @@ import (
 const (
 	orphanGrace  = 200 * time.Millisecond // the most that a tree gets when its runtime died
 	drainBound   = time.Second            // for what is in the pipe when the tree is gone
+	settleLooks  = 12
+	settleStep   = 30 * time.Microsecond
 	sweepBudget  = 20 * time.Millisecond  // one uninterrupted sweep
 	sweepPause   = 2 * time.Millisecond   // before the next one; doubles
 	sweepRest    = 100 * time.Millisecond // the longest pause
@@ -78,7 +80,22 @@ func (g *guardian) force() {
 		_ = killCgroup(g.cgroup)
 	}
 	g.group(unix.SIGKILL)
+	if g.cgroup != "" && g.settle() {
+		return
+	}
 	g.sweep()
+}
+
+// settle gives what was killed a moment to end, without the detour over the
+// signal that tells of it: it is the last stretch of every forced stop.
+func (g *guardian) settle() bool {
+	for range settleLooks {
+		if g.reap(); g.childless {
+			return true
+		}
+		_ = unix.Nanosleep(&unix.Timespec{Nsec: int64(settleStep)}, nil)
+	}
+	return false
 }
 
 // sweep kills whoever is alive, again and again until a look finds nobody who
@@ -107,9 +124,12 @@ func (g *guardian) sweep() {
 				signalExactly(p, unix.SIGKILL)
 			}
 		}
-		if !fresh || time.Now().After(until) {
+		if !fresh && (round > 1 || g.settle()) || time.Now().After(until) {
 			break
 		}
+	}
+	if g.childless {
+		return
 	}
 	g.again.Reset(g.pause)
 	g.pause = min(2*g.pause, sweepRest)

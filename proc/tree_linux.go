@@ -265,14 +265,17 @@ func (t *tree) Stop(l interrupt.Ladder) Stopped {
 	c := l.Climb(interrupt.Rungs{
 		Ask: func() {
 			if l.Grace > 0 && !t.change(func(s *treeState) { s.asked = true }).dead {
-				t.wake()
 				_ = send(t.ctl, kindAsk, nil) // a dead guardian's tree is being ended by serve
+				t.wake()
 			}
 		},
 		Force: func() {
-			if !t.change(func(s *treeState) { s.forced = true }).dead {
-				t.wake()
+			if st := t.change(func(s *treeState) { s.forced = true }); !st.dead {
 				_ = send(t.ctl, kindForce, nil)
+				if st.started.Cgroup != "" {
+					_ = killCgroup(st.started.Cgroup) // the guardian does, too, when it has woken up
+				}
+				t.wake()
 			}
 		},
 		Gone: t.gone,
@@ -289,9 +292,7 @@ func (t *tree) Stop(l interrupt.Ladder) Stopped {
 // wake undoes a SIGSTOP that somebody sent to the guardian.
 func (t *tree) wake() {
 	if g := t.state().started.Guardian; g != nil {
-		if p, ok := find(*g); ok {
-			signalExactly(p, unix.SIGCONT)
-		}
+		signalExactly(process{pid: g.PID, start: g.Start}, unix.SIGCONT)
 	}
 }
 
