@@ -137,7 +137,9 @@ func (s *State) end(in End) {
 		s.fatal = &event.Failure{Code: event.FailTool, Message: in.Fatal}
 	}
 	s.do(Reply{Token: in.Token})
-	s.progress()
+	if s.fatal == nil || s.how != nil { // else Step cuts the turn: no next step begins
+		s.progress()
+	}
 }
 
 // words gives an end what the model is to read of it, where that is ours to
