@@ -158,3 +158,22 @@ func closers(b []byte) (out []string) {
 	}
 	return out
 }
+
+// FoundEnded lists the calls whose end recovery says it found: what it saw
+// stands in the record that opens its group.
+func FoundEnded(journal []byte) (out []event.CallID) {
+	for line := range bytes.Lines(journal) {
+		r, err := event.Parse(bytes.TrimSuffix(line, []byte("\n")))
+		if err != nil || r.Type != event.TypeRepairBegun {
+			continue
+		}
+		if p, err := r.Body(); err == nil {
+			for _, e := range p.(event.RepairBegun).Evidence {
+				if e.Ended && e.Call != "" {
+					out = append(out, e.Call)
+				}
+			}
+		}
+	}
+	return out
+}

@@ -16,6 +16,9 @@ import (
 
 func TestMain(m *testing.M) {
 	proc.Main() // a re-execution of this binary may be a guardian
+	if spec := os.Getenv(asVictim); spec != "" {
+		os.Exit(runVictim(spec))
+	}
 	goleak.VerifyTestMain(m)
 }
 
