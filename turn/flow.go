@@ -262,6 +262,7 @@ func (s *State) cut(how *How) {
 	s.flush()
 	if s.how == nil {
 		s.how = how
+		s.hold() // what waits by now; what is accepted later runs after the turn
 	}
 	s.to(PhaseUnwinding)
 	s.do(StopTimer{TimerBackoff}, StopTimer{TimerWall})
@@ -294,6 +295,9 @@ func (s *State) settle() {
 
 // wind closes the books and hands over to the turn-end hooks.
 func (s *State) wind(how *How) {
+	if s.how == nil && how.Outcome != event.TurnCompleted && how.Outcome != event.TurnTruncated {
+		s.hold()
+	}
 	s.how = how
 	s.ending = Close(s.Ledger, nil, *how)
 	s.emitAll(s.ending.Books)
@@ -315,9 +319,6 @@ func (s *State) hooked() {
 	turn := s.turn
 	s.do(Retire{turn})
 	s.emitAll([]Draft{s.ending.End})
-	if s.how.Outcome != event.TurnCompleted && s.how.Outcome != event.TurnTruncated {
-		s.hold()
-	}
 	s.do(Sync{}, Publish{s.summary()}, Wake{})
 }
 
