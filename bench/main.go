@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/ripcord-go/ripcord/proc"
+)
+
+// figure is one measured row.
+type figure struct {
+	id, what, target string
+	got, floor       string
+	met              bool
+}
+
+// lab is where figures are measured.
+type lab struct {
+	dir   string
+	scale float64 // of the usual rounds
+	exe   string  // the ripcord program
+}
+
+func (l *lab) rounds(n int) int { return max(5, int(float64(n)*l.scale)) }
+
+func main() {
+	proc.Main()
+	quick := flag.Bool("quick", false, "a tenth of the rounds")
+	only := flag.String("only", "", "figures to measure, by id, comma-separated")
+	dir := flag.String("dir", "", "folder on the disk to measure; default: a temporary one")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *dir, *only, *quick); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, dir, only string, quick bool) error {
+	tmp, err := os.MkdirTemp(dir, "ripcord-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	l := &lab{dir: tmp, scale: 1}
+	if quick {
+		l.scale = 0.1
+	}
+	if l.exe, err = build(ctx, tmp); err != nil {
+		return err
+	}
+	runtime.GOMAXPROCS(2)
+	fmt.Printf("%s/%s, %d processors (GOMAXPROCS 2), %s, kernel %s, %s\nfsync: every checkpoint is an fdatasync; floors sync the same way\n\n",
+		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), kernel(), time.Now().Format("2006-01-02"))
+	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "id\tfigure\ttarget\tmeasured\tfloor in the same run\t")
+	for _, m := range []struct {
+		id string
+		f  func(context.Context) ([]figure, error)
+	}{{"BEN-01", l.stops}, {"BEN-01", l.kills}, {"BEN-04", l.durable}, {"BEN-04", l.calls}, {"BEN-12", l.cold}} {
+		if only != "" && !slices.Contains(strings.Split(only, ","), m.id) {
+			continue
+		}
+		rows, err := m.f(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.id, err)
+		}
+		for _, r := range rows {
+			verdict := "met"
+			if !r.met {
+				verdict = "MISSED"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.id, r.what, r.target, r.got, r.floor, verdict)
+		}
+		w.Flush()
+	}
+	return nil
+}
+
+// sample is measured durations.
+type sample []time.Duration
+
+// at returns the q-quantile.
+func (s sample) at(q float64) time.Duration {
+	if len(s) == 0 {
+		return 0
+	}
+	c := slices.Clone(s)
+	slices.Sort(c)
+	return c[min(len(c)-1, int(q*float64(len(c))))]
+}
+
+func (s sample) String() string {
+	return fmt.Sprintf("p50 %s, p99 %s, max %s (n=%d)", short(s.at(0.5)), short(s.at(0.99)), short(s.at(1)), len(s))
+}
+
+func short(d time.Duration) string {
+	return fmt.Sprintf("%.2f ms", float64(d.Microseconds())/1000)
+}
+
+func ratio(a, b time.Duration) float64 { return float64(a) / float64(max(b, 1)) }
+
+func kernel() string {
+	b, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return "unknown"
+	}
+	v, _, _ := strings.Cut(strings.TrimSpace(string(b)), "-")
+	return v
+}
+
+func size(path string) int64 {
+	info, err := os.Stat(filepath.Clean(path))
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
