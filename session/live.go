@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
@@ -39,16 +38,15 @@ type Live struct {
 	told   *active // whose trip the machine was told of
 	offs   map[int]int
 
-	mu       sync.Mutex
-	active   *active // changed only in arm and retire
-	waiters  map[event.InputID][]chan outcome
-	results  map[event.InputID]outcome
-	order    []event.InputID // of results, oldest first
-	callers  map[event.InputID]context.Context
-	status   Status
-	stray    map[event.CallID]string // quarantined and still running
-	inputSeq atomic.Uint64
-	closing  bool
+	mu      sync.Mutex
+	active  *active // changed only in arm and retire
+	waiters map[event.InputID][]chan outcome
+	results map[event.InputID]outcome
+	order   []event.InputID // of results, oldest first
+	callers map[event.InputID]context.Context
+	status  Status
+	stray   map[event.CallID]string // quarantined and still running
+	closing bool
 }
 
 // active is the turn that can be stopped now.
