@@ -21,7 +21,6 @@ var withoutExample = map[string]string{
 	"api":       "plain data and one interface; the root's example speaks it",
 	"model":     "a contract; the root's example asks a driver",
 	"session":   "reached through the root",
-	"turn":      "the pure core, reached through session",
 	"inbox":     "the pure core, reached through session",
 	"guard":     "the pure core, reached through session",
 }
