@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/journal"
@@ -58,19 +59,36 @@ func (b *book) catchUp(ctx context.Context) error {
 
 // sync makes everything durable. A failure frees the store's reserve, so that
 // the closing records fit, and is reported: what was to happen behind this
-// checkpoint does not.
+// checkpoint does not. An ending is what the reserve is for: it is tried again
+// at once.
 func (b *book) sync(ctx context.Context) *event.Failure {
-	err := b.catchUp(ctx)
-	if err == nil {
-		_, err = b.w.Sync(ctx)
+	err := b.settle(ctx)
+	if err != nil {
+		b.w.Free()
+		if b.ending() {
+			err = b.settle(ctx)
+		}
 	}
-	if err == nil {
-		b.loose, b.dirty = 0, false
-		return nil
+	if err != nil {
+		b.dirty = true
+		return failureOf(err)
 	}
-	b.dirty = true
-	b.w.Free()
-	return failureOf(err)
+	b.loose, b.dirty = 0, false
+	return nil
+}
+
+func (b *book) settle(ctx context.Context) error {
+	if err := b.catchUp(ctx); err != nil {
+		return err
+	}
+	_, err := b.w.Sync(ctx)
+	return err
+}
+
+// ending reports whether a turn's end waits to be made durable.
+func (b *book) ending() bool {
+	ends := func(r event.Record) bool { return r.Type == event.TypeTurnEnded }
+	return slices.ContainsFunc(b.behind, ends) || slices.ContainsFunc(b.frames, ends)
 }
 
 func failureOf(err error) *event.Failure {
