@@ -71,10 +71,15 @@ type Recovered struct {
 func Recover(ctx context.Context, id event.SessionID, b []byte, s Sight) (*Recovered, error) {
 	store := mem.New(mem.Options{Check: Check})
 	store.Put(id, b)
-	return reopen(ctx, store, id, s)
+	out, err := Reopen(ctx, store, id, s)
+	if err == nil {
+		out.Bytes = store.Bytes(id)
+	}
+	return out, err
 }
 
-func reopen(ctx context.Context, store *mem.Store, id event.SessionID, s Sight) (*Recovered, error) {
+// Reopen is Recover for a session of any store; it leaves Bytes empty.
+func Reopen(ctx context.Context, store journal.Store, id event.SessionID, s Sight) (*Recovered, error) {
 	w, err := store.Acquire(ctx, id)
 	if err != nil {
 		return nil, err
@@ -96,7 +101,6 @@ func reopen(ctx context.Context, store *mem.Store, id event.SessionID, s Sight) 
 	if err := l.Close(ctx, interrupt.SessionReleased); err != nil {
 		return nil, err
 	}
-	out.Bytes = store.Bytes(id)
 	return out, nil
 }
 

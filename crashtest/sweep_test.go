@@ -79,8 +79,9 @@ func each(t *testing.T, f func(t *testing.T, r *crashtest.Recording)) {
 
 // complain reports violations of one wreck, of the first few wrecks only.
 type complain struct {
-	t *testing.T
-	n int
+	t  *testing.T
+	mu sync.Mutex
+	n  int
 }
 
 func (c *complain) about(w crashtest.Wreck, vs []crashtest.Violation) {
@@ -88,6 +89,8 @@ func (c *complain) about(w crashtest.Wreck, vs []crashtest.Violation) {
 	if len(vs) == 0 {
 		return
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.n++; c.n > 5 {
 		return
 	}
