@@ -278,24 +278,28 @@ func TestWhatWaitsBehindATurnThatCompletesRunsNext(t *testing.T) {
 	}
 }
 
-// proves TRN-14: clearing drops what waits, never the turn's own, and says what
+// proves TRN-14, TRN-17, B047: clearing drops what waits, never the turn's own, and
+// says what; what comes later runs once the turn has ended
 func TestClearingDropsWhatWaitsAndSaysSo(t *testing.T) {
 	d := newDesk(t, turn.Options{})
 	d.submit("first")
 	d.submit("second")
 	d.trip(interrupt.UserSIGINT, "me")
 	d.tell(turn.Clear{By: "me", Token: 99})
-	d.submit("third") // accepted after the clearing: it stays
+	d.submit("third")
 	d.tell(turn.Answered{Ticket: must[turn.Ask](d).Ticket, Cut: true})
 	sum := must[turn.Publish](d).Summary
-	if !slices.Equal(sum.Dropped, []string{"second"}) || !slices.Equal(sum.Held, []string{"third"}) {
+	if !slices.Equal(sum.Dropped, []string{"second"}) || len(sum.Held) > 0 {
 		t.Errorf("dropped %v, held %v", sum.Dropped, sum.Held)
+	}
+	if d.s.Phase() != turn.PhaseAsking || d.s.Turn.Number != 2 {
+		t.Errorf("turn %d, the machine is %v", d.s.Turn.Number, d.s.Phase())
 	}
 	drops := payloads[event.InboxDropped](t, d.recs)
 	if len(drops) != 1 || drops[0].Why != "canceled" || drops[0].By != "me" {
 		t.Errorf("recorded %+v", drops)
 	}
-	if strings.Count(d.types(), "turn/start") != 1 {
+	if strings.Count(d.types(), "turn/start") != 2 {
 		t.Errorf("a dropped input has a turn: %s", d.types())
 	}
 }
