@@ -190,6 +190,7 @@ func (r *Runtime) Jobs(ctx context.Context, id event.SessionID) ([]api.JobInfo, 
 	if err != nil {
 		return nil, err
 	}
+	owned := proc.Alive(l.Lease)
 	out := []api.JobInfo{}
 	for _, j := range l.Jobs {
 		info := api.JobInfo{ID: j.ID, Session: id, Call: j.Call, Command: j.Command, PIDs: list(j.PIDs), State: event.JobRunning, Started: j.At, Keep: j.Keep}
@@ -198,10 +199,22 @@ func (r *Runtime) Jobs(ctx context.Context, id event.SessionID) ([]api.JobInfo, 
 			if e.Signal != "" {
 				info.Signal = &e.Signal
 			}
+		} else if !owned && len(remaining(l, j)) == 0 {
+			info.State = event.JobLost // its runtime died and nothing of it is left
 		}
 		out = append(out, info)
 	}
 	return out, nil
+}
+
+// remaining lists the processes of a job that are alive now.
+func remaining(l *turn.Ledger, j *turn.Job) []int {
+	for _, p := range l.Procs {
+		if p.ID == string(j.ID) || p.ID == string(j.Call) && j.Call != "" {
+			return proc.Find(p).PIDs
+		}
+	}
+	return nil
 }
 
 const jobLogLimit = 256 << 10

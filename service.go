@@ -150,11 +150,10 @@ func (r *Runtime) Submit(ctx context.Context, req api.SubmitRequest) (api.Submit
 	if err != nil {
 		return api.Submitted{}, toError(err)
 	}
-	state := "running"
-	for range l.Status().Held {
-		state = "queued"
+	if !l.Runs(id) {
+		return api.Submitted{Input: id, State: "queued"}, nil
 	}
-	return api.Submitted{Input: id, State: state}, nil
+	return api.Submitted{Input: id, State: "running"}, nil
 }
 
 // Continue implements [api.Service].
@@ -163,7 +162,20 @@ func (r *Runtime) Continue(ctx context.Context, id event.SessionID) (api.Submitt
 	if err != nil {
 		return api.Submitted{}, err
 	}
-	input, err := l.Continue(ctx, "")
+	input, err := l.Continue(ctx, "", false)
+	if err != nil {
+		return api.Submitted{}, toError(err)
+	}
+	return api.Submitted{Input: input, State: "running"}, nil
+}
+
+// RunHeld implements [api.Service].
+func (r *Runtime) RunHeld(ctx context.Context, id event.SessionID) (api.Submitted, error) {
+	l, err := r.get(id)
+	if err != nil {
+		return api.Submitted{}, err
+	}
+	input, err := l.Continue(ctx, "", true)
 	if err != nil {
 		return api.Submitted{}, toError(err)
 	}

@@ -26,8 +26,11 @@ type Service interface {
 	// Submit accepts input durably and returns its address. It does not wait
 	// for the turn.
 	Submit(ctx context.Context, req SubmitRequest) (Submitted, error)
-	// Continue starts a turn without new input.
+	// Continue starts a turn without new input; what is held stays held.
 	Continue(ctx context.Context, id event.SessionID) (Submitted, error)
+	// RunHeld starts one turn on everything that is held, in order. With
+	// nothing held it is an error with code "usage".
+	RunHeld(ctx context.Context, id event.SessionID) (Submitted, error)
 	// Wait returns the result of the turn that processed input.
 	Wait(ctx context.Context, id event.SessionID, input event.InputID) (Result, error)
 	// Interrupt stops what runs; see [InterruptRequest] for its address.
@@ -167,7 +170,7 @@ type Live struct {
 	Call   event.CallID `json:"call,omitempty"`
 	Name   string       `json:"name,omitempty"`
 	Text   string       `json:"text,omitempty"`
-	State  string       `json:"state,omitempty"`  // state frames: "running", "stopping", "waiting", "retrying", "ended", "storage_failed"
+	State  string       `json:"state,omitempty"`  // state frames: "running", "stopping", "waiting", "retrying", "storage_failed", "storage_ok", "ended"
 	Result *Result      `json:"result,omitempty"` // with state "ended": the turn's terminal event
 }
 

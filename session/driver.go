@@ -107,6 +107,9 @@ func (l *Live) step(in turn.Input) {
 	}
 	before := l.state.Phase()
 	effects := l.state.Step(time.Now(), in)
+	if s, ok := in.(turn.Streamed); ok && l.state.Hears(s.Ticket) {
+		l.showArgs(s)
+	}
 	l.perform(effects)
 	l.refresh(before)
 }
@@ -207,7 +210,14 @@ func (l *Live) do(e turn.Effect) {
 	case turn.Wake:
 		l.queue = append(l.queue, turn.Woken{})
 	case turn.Show:
-		l.hub.live(LiveFrame{Kind: LiveState, State: e.State})
+		f := LiveFrame{Kind: LiveState, State: e.State, Text: e.Text}
+		if l.state.Turn != nil {
+			f.Turn = l.state.Turn.Number
+		}
+		if e.State == "bug" {
+			l.log.Error("internal error", "session", l.cfg.ID, "error", e.Text)
+		}
+		l.hub.live(f)
 	case turn.Sync, turn.Reply: // performed in perform
 	}
 }

@@ -173,13 +173,23 @@ func (l *Live) Submit(ctx context.Context, in Input) (event.InputID, error) {
 	return v.(event.InputID), nil
 }
 
-// Continue starts a turn without new input: on what is held, else on nothing.
-func (l *Live) Continue(ctx context.Context, by string) (event.InputID, error) {
+// Runs reports whether the active turn, or one that has ended, processes input:
+// it no longer waits.
+func (l *Live) Runs(input event.InputID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, done := l.results[input]
+	return done || l.active != nil && l.active.named(Address{Input: input})
+}
+
+// Continue starts a turn without new input: with held set on everything that is
+// held, in order, else on nothing.
+func (l *Live) Continue(ctx context.Context, by string, held bool) (event.InputID, error) {
 	if l.cfg.Model == nil {
 		return "", &turn.RefusedError{Failure: event.Failure{Code: event.FailConfig, Message: "the session has no model", Hint: "configure one"}}
 	}
 	id := l.newInput()
-	_, err := l.ask(ctx, func(t turn.Token) turn.Input { return turn.Go{ID: id, By: by, Token: t} })
+	_, err := l.ask(ctx, func(t turn.Token) turn.Input { return turn.Go{ID: id, By: by, Held: held, Token: t} })
 	return id, err
 }
 

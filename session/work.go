@@ -104,13 +104,27 @@ func (l *Live) show(s turn.Streamed) {
 		f.Kind, f.Block, f.Text = LiveText, d.Block, d.Text
 	case event.ReasoningDelta:
 		f.Kind, f.Block, f.Text = LiveReasoning, d.Block, d.Text
-	case event.CallStart:
-		f.Kind, f.Block, f.Name = LiveTool, d.Block, d.Name
-	case event.ArgsDelta:
-		f.Kind, f.Block, f.Text = LiveTool, d.Block, d.Text
-	case event.CallEnd, event.UsageDelta, event.Finish:
+	case event.CallStart, event.ArgsDelta, event.CallEnd, event.UsageDelta, event.Finish:
 		return
 	}
+	f.Off = l.offs[f.Block]
+	l.offs[f.Block] += len(f.Text)
+	l.hub.live(f)
+}
+
+// showArgs sends a call's start and arguments to the surfaces, under the id that
+// the call now has.
+func (l *Live) showArgs(s turn.Streamed) {
+	f := LiveFrame{Kind: LiveTool, Turn: l.state.Turn.Number, Step: l.state.OpenStep().Number}
+	switch d := s.Delta.(type) {
+	case event.CallStart:
+		f.Block, f.Name = d.Block, d.Name
+	case event.ArgsDelta:
+		f.Block, f.Text = d.Block, d.Text
+	case event.TextDelta, event.ReasoningDelta, event.CallEnd, event.UsageDelta, event.Finish:
+		return
+	}
+	f.Call = l.state.CallIn(f.Block)
 	f.Off = l.offs[f.Block]
 	l.offs[f.Block] += len(f.Text)
 	l.hub.live(f)

@@ -192,7 +192,10 @@ type (
 		no   int
 		text string
 	}
-	goOn     struct{ no int }
+	goOn struct {
+		no   int
+		held bool
+	}
 	halt     struct{ req api.InterruptRequest }
 	decide   struct{ req api.DecideRequest }
 	askJobs  struct{}
@@ -315,12 +318,12 @@ func (c *chat) begin(text string) {
 	c.phase, c.starter, c.sent, c.pending, c.input = sending, c.asked, text, false, ""
 }
 
-// resume starts a turn without new input; the session takes held input first.
-func (c *chat) resume() []effect {
+// resume starts a turn without new input, or on what is held.
+func (c *chat) resume(held bool) []effect {
 	c.onTop, c.note = false, ""
 	c.asked++
 	c.begin("")
-	return []effect{goOn{c.asked}}
+	return []effect{goOn{c.asked, held}}
 }
 
 func (c *chat) wasSubmitted(in submitted) []effect {

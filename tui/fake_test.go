@@ -149,6 +149,10 @@ func (f *fake) Submit(_ context.Context, req api.SubmitRequest) (api.Submitted, 
 	return api.Submitted{Input: in.ID, State: "running"}, nil
 }
 
+func (f *fake) RunHeld(ctx context.Context, id event.SessionID) (api.Submitted, error) {
+	return f.Continue(ctx, id)
+}
+
 func (f *fake) Continue(context.Context, event.SessionID) (api.Submitted, error) {
 	f.note("continue")
 	f.mu.Lock()

@@ -175,7 +175,7 @@ func (c *chat) enter(now time.Time) []effect {
 	case text == "" && len(c.approvals) > 0:
 		return c.settle(now, event.Deny)
 	case text == "" && c.phase == idle && len(c.inbox) > 0:
-		return c.resume()
+		return c.resume(true)
 	case text == "":
 		return c.say("nothing to send")
 	case strings.HasPrefix(c.draft, "/"):
@@ -236,7 +236,7 @@ func (c *chat) cardLetter(time.Time) []effect {
 	out := []effect{c.put("")}
 	switch letter {
 	case "c":
-		return append(out, c.resume()...)
+		return append(out, c.resume(false)...)
 	case "r":
 		return append(out, c.say("retry from the start of this turn comes later: ripcord retry; [c] continues")...)
 	}

@@ -175,7 +175,11 @@ func (r *runner) perform(e effect) bool {
 		})
 	case goOn:
 		r.says.put(func() {
-			got, err := svc.Continue(ctx, id)
+			start := svc.Continue
+			if e.held {
+				start = svc.RunHeld
+			}
+			got, err := start(ctx, id)
 			r.post(submitted{e.no, got, err})
 		})
 	case halt:

@@ -356,8 +356,7 @@ func (c *chat) live(now time.Time, l api.Live) []effect {
 		c.stream.at(l.Step)
 		c.stream.reason(l.Text)
 	case api.LiveTool:
-		k := c.turn.open(l.Call, l.Name)
-		if k.started && k.ended == nil {
+		if k := c.turn.call(l.Call); k != nil && k.started && k.ended == nil {
 			k.output(l.Text)
 		}
 	case api.LiveState:
@@ -378,6 +377,8 @@ func (c *chat) liveState(now time.Time, l api.Live) []effect {
 		c.status = ""
 	case "storage_failed":
 		c.storage = "storage failed: " + oneLine(l.Text)
+	case "storage_ok":
+		c.storage = ""
 	case "ended":
 		if l.Result == nil {
 			return nil

@@ -52,7 +52,7 @@ func (s *State) judged(in Judged) {
 		s.live[c.ID] = asking
 		ask := event.ApprovalAsked{ID: event.ApprovalID("a_" + string(c.ID)), Tool: c.Name, Prompt: in.Prompt, Why: in.Why}
 		s.emit(ask, c.ID)
-		s.do(Sync{}, Question{c, ask}, Show{"waiting"})
+		s.do(Sync{}, Question{c, ask})
 	case VerdictDeny:
 		s.deny(c, in.By, in.Why)
 		s.progress()
@@ -92,11 +92,11 @@ func (s *State) decided(in Decided) {
 	s.emit(event.ApprovalDecided{ID: in.ID, Decision: in.Decision, By: in.By, Why: in.Why}, c.ID)
 	switch in.Decision {
 	case event.Allow:
-		s.do(Reply{Token: in.Token}, Show{"running"})
+		s.do(Reply{Token: in.Token}, Show{State: "running"})
 		s.approve(c, in.By)
 	case event.Deny:
 		s.deny(c, in.By, in.Why)
-		s.do(Reply{Token: in.Token}, Show{"running"})
+		s.do(Reply{Token: in.Token}, Show{State: "running"})
 		s.progress()
 	case event.Abort:
 		s.deny(c, in.By, in.Why)

@@ -121,7 +121,7 @@ func (s *State) failed(f event.Failure) {
 	s.emit(event.AttemptFailed{Attempt: n, Error: f, RetryIn: wait.Milliseconds()}, "")
 	s.count(false)
 	s.to(PhaseWaiting)
-	s.do(SetTimer{TimerBackoff, wait}, Show{fmt.Sprintf("retrying in %v: %s", wait, f.Message)})
+	s.do(SetTimer{TimerBackoff, wait}, Show{"retrying", fmt.Sprintf("in %v: %s", wait, f.Message)})
 }
 
 // count records the tokens of the attempt that ended. Unknown stays unknown.
@@ -272,7 +272,7 @@ func (s *State) cut(how *How) {
 	if s.how.Outcome == event.TurnFailed && s.cause == nil {
 		s.do(Trip{interrupt.Cause{Reason: interrupt.ParentCancelled, Who: "the turn failed", At: s.now}})
 	}
-	s.do(Show{"stopping"})
+	s.do(Show{State: "stopping"})
 	s.settle()
 }
 
@@ -326,7 +326,7 @@ func (s *State) hooked() {
 // and what can't be written is said all the same.
 func (s *State) storageFailed(in StorageFailed) {
 	s.broken = &in.Failure
-	s.do(Show{"storage failed: " + in.Failure.Message}, SetTimer{TimerStorage, time.Second})
+	s.do(Show{"storage_failed", in.Failure.Message}, SetTimer{TimerStorage, time.Second})
 	for _, t := range in.Refused {
 		if id, ok := s.refused[t]; ok {
 			if _, waits := s.Box.Get(id); waits {

@@ -21,10 +21,11 @@ type Submit struct {
 	Token    Token
 }
 
-// Go starts a turn without new input: on what waits in the inbox, all of it in
-// order as one turn, or on nothing.
+// Go starts a turn without new input: on nothing, or, with Held set, on all
+// that waits in the inbox, in order.
 type Go struct {
 	ID    event.InputID // address of the turn
+	Held  bool
 	By    string
 	Token Token
 }
@@ -229,8 +230,10 @@ type Trip struct{ Cause interrupt.Cause }
 // checkpoint before it failed.
 type Wake struct{}
 
-// Show tells the surfaces of a change that no record says.
-type Show struct{ State string }
+// Show tells the surfaces of a change that no record says. State is one of
+// "running", "stopping", "waiting", "retrying", "storage_failed", "storage_ok",
+// "bug"; Text says more.
+type Show struct{ State, Text string }
 
 func (Append) effect()    {}
 func (Sync) effect()      {}

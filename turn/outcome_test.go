@@ -247,7 +247,7 @@ func TestAfterAStopNothingRunsByItself(t *testing.T) {
 	}
 	d.take()
 	d.token++
-	d.tell(turn.Go{ID: "g_1", Token: d.token})
+	d.tell(turn.Go{Held: true, ID: "g_1", Token: d.token})
 	d.stream(event.TextDelta{Text: "both"})
 	d.finish(event.FinishStop)
 	if sum := must[turn.Publish](d).Summary; sum.Turn != 2 || len(sum.Inputs) != 3 || len(sum.Held) != 0 {

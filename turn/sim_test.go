@@ -166,8 +166,8 @@ func (w *world) do(e turn.Effect) {
 	case turn.Wake:
 		w.queue = append(w.queue, turn.Woken{})
 	case turn.Show:
-		if strings.HasPrefix(e.State, "bug") {
-			w.t.Errorf("%s\n%s", e.State, w.log.String())
+		if e.State == "bug" {
+			w.t.Errorf("%s\n%s", e.Text, w.log.String())
 		}
 	}
 }
@@ -317,7 +317,7 @@ func (w *world) outside() turn.Input {
 		w.trip(interrupt.Cause{Reason: interrupt.UserSIGINT, Who: "p", At: w.now})
 		return nil
 	case 3:
-		return turn.Go{ID: event.InputID(fmt.Sprintf("g_%d", w.rng.Uint32()))}
+		return turn.Go{ID: event.InputID(fmt.Sprintf("g_%d", w.rng.Uint32())), Held: w.rng.IntN(2) == 0}
 	default:
 		return turn.Clear{By: "p"}
 	}

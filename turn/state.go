@@ -164,7 +164,7 @@ func (s *State) Step(now time.Time, in Input) []Effect {
 		s.storageFailed(in)
 	case StorageWorks:
 		s.broken = nil
-		s.do(Show{"storage works again"})
+		s.do(Show{State: "storage_ok"})
 	case CloseSession:
 		s.closed = true
 		s.do(Reply{Token: in.Token})
@@ -272,7 +272,7 @@ func (s *State) bug(err error) {
 	if s.how == nil && s.turn != 0 {
 		s.fatal = f
 	}
-	s.do(Show{"bug: " + err.Error()})
+	s.do(Show{"bug", err.Error()})
 }
 
 // ErrNotNow is returned to a runner or caller whose turn is over, was cut, or
@@ -348,14 +348,19 @@ func (s *State) goOn(in Go) {
 	case s.phase != PhaseIdle:
 		s.refuse(in.Token, event.FailUsage, "a turn is running", "interrupt it first, or wait for its end")
 		return
-	case s.Box.Len() == 0 && len(s.History) == 0:
+	case in.Held && s.Box.Len() == 0:
+		s.refuse(in.Token, event.FailUsage, "nothing is held", "send a prompt")
+		return
+	case !in.Held && len(s.History) == 0:
 		s.refuse(in.Token, event.FailUsage, "there is nothing to continue: the session has no turn yet", "send it a prompt")
 		return
 	}
 	kind, ids := event.TurnContinue, []event.InputID{}
-	for _, e := range s.Box.Waiting() {
+	if in.Held {
 		kind = event.TurnInput
-		ids = append(ids, e.ID)
+		for _, e := range s.Box.Waiting() {
+			ids = append(ids, e.ID)
+		}
 	}
 	s.arm(kind, in.ID, ids...)
 	s.do(Reply{Token: in.Token, Value: in.ID})

@@ -89,6 +89,19 @@ func (s *State) put(c event.Chunk, text string) {
 	}
 }
 
+// CallIn returns the call that streams in a block, "" if none does.
+func (s *State) CallIn(block int) event.CallID {
+	if s.pack.open && s.pack.chunk.Block == block && s.pack.chunk.Call != "" {
+		return s.pack.chunk.Call
+	}
+	if s.open != nil {
+		if b := s.open.block(block); b != nil {
+			return b.Call
+		}
+	}
+	return ""
+}
+
 // flush writes the open pack.
 func (s *State) flush() {
 	if !s.pack.open {

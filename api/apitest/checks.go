@@ -205,7 +205,9 @@ func holds(t *testing.T, svc api.Service, sc Script) {
 	e := begin(t, svc, sc)
 	sub := e.submit(sc.Slow)
 	e.started()
-	e.submit("later words")
+	if q := e.submit("later words"); q.State != "queued" {
+		t.Errorf("input behind a running turn is %q", q.State)
+	}
 	if _, err := svc.Interrupt(e.ctx, api.InterruptRequest{Session: e.id, KeepInbox: true}); err != nil {
 		t.Fatal(err)
 	}

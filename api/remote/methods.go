@@ -36,6 +36,11 @@ func (c *Client) Continue(ctx context.Context, id event.SessionID) (api.Submitte
 	return call[api.Submitted](ctx, c, "continue", sessionArg{id})
 }
 
+// RunHeld implements api.Service.
+func (c *Client) RunHeld(ctx context.Context, id event.SessionID) (api.Submitted, error) {
+	return call[api.Submitted](ctx, c, "run-held", sessionArg{id})
+}
+
 // Wait implements api.Service.
 func (c *Client) Wait(ctx context.Context, id event.SessionID, input event.InputID) (api.Result, error) {
 	w, err := call[*wireResult](ctx, c, "wait", inputArg{id, input})
