@@ -1,0 +1,27 @@
+package proc
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/ripcord-go/ripcord/event"
+)
+
+// StartOf returns when pid started, zero if there is no such process.
+func StartOf(pid int) uint64 {
+	p, _ := look(pid)
+	return p.start
+}
+
+// SignalExactly signals the process that pid and start name.
+func SignalExactly(pid int, start uint64, sig unix.Signal) bool {
+	return signalExactly(process{pid: pid, start: start}, sig)
+}
+
+// SignalGroup lets a guardian whose command led the group pgid signal it.
+func SignalGroup(pgid int, reaped bool, sig unix.Signal) bool {
+	g := &guardian{started: event.ProcessStarted{PID: pgid}}
+	if reaped {
+		g.record = &ExitRecord{}
+	}
+	return g.group(sig)
+}
