@@ -55,6 +55,19 @@ func (r *Recording) GoOn(ctx context.Context) (lives int, out []Finding, err err
 func (r *Recording) live(ctx context.Context, rig *Rig, store *mem.Store, b []byte, upto int) ([]Violation, error) {
 	id := event.SessionID(fmt.Sprintf("%s-%d", r.ID, upto+1))
 	store.Put(id, b)
+	var foretold []string
+	if upto >= 0 {
+		preview, err := rig.Runtime.PreviewRepair(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		for _, line := range preview.Adds {
+			foretold = append(foretold, closers(line)...)
+		}
+		if !bytes.Equal(store.Bytes(id), b) {
+			return []Violation{{13, "a preview changed the journal"}}, nil
+		}
+	}
 	state, err := rig.Runtime.Open(ctx, api.OpenRequest{ID: id})
 	if err != nil {
 		return nil, err
@@ -62,6 +75,9 @@ func (r *Recording) live(ctx context.Context, rig *Rig, store *mem.Store, b []by
 	var out []Violation
 	if state.Running || upto < 0 && state.ID != id {
 		out = append(out, Violation{6, fmt.Sprintf("session %s is running after recovery: %v", state.ID, state.Running)})
+	}
+	if came := closers(store.Bytes(id)[len(b):]); upto >= 0 && fmt.Sprint(came) != fmt.Sprint(foretold) {
+		out = append(out, Violation{7, fmt.Sprintf("the preview foretold %q and recovery wrote %q", foretold, came)})
 	}
 	res, err := (&Stage{Service: rig.Runtime, ID: id}).Run(ctx, "what happened?")
 	if err != nil {

@@ -273,7 +273,7 @@ func TestSweepOfCrashesInRecovery(t *testing.T) {
 	atLeast(t, &sum, "cuts", 100*12)
 }
 
-// proves REC-08, PRF-03, B022, B024
+// proves REC-08, REC-09, PRF-03
 func TestSweepGoesOnAfterEveryRecord(t *testing.T) {
 	var sum tally
 	each(t, func(t *testing.T, r *crashtest.Recording) {

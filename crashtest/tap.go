@@ -16,7 +16,7 @@ const (
 	AfterWrite  Point = "after-write" // written, not synced
 	BeforeSync  Point = "before-sync"
 	AfterSync   Point = "after-sync"   // durable, nobody was told
-	AfterAck    Point = "after-ack"    // the writer was told, and asks for the next write
+	AfterAck    Point = "after-ack"    // the writer was told, and asks for the next write or for its end
 	OnClose     Point = "before-close" // of the writer
 )
 
@@ -121,6 +121,10 @@ func (w *tapped) Sync(ctx context.Context) (event.Seq, error) {
 }
 
 func (w *tapped) Close() error {
+	if w.told != nil {
+		_ = w.t.at(AfterAck, w.told)
+		w.told = nil
+	}
 	_ = w.t.at(OnClose, w.pending) // a close cannot be refused
 	return w.Writer.Close()
 }
