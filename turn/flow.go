@@ -160,7 +160,6 @@ func (s *State) message() {
 		return
 	}
 	s.to(PhaseCalling)
-	s.do(Sync{})
 	for i, c := range calls {
 		if text := s.unfit(c, i == len(calls)-1); text != "" {
 			s.emit(event.CallEnded{Outcome: event.CallInvalid, Success: new(bool), Error: true, Content: event.TextOf(text)}, c.ID)
