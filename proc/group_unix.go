@@ -55,8 +55,7 @@ func (h *groupHost) Close() error {
 	for _, t := range trees {
 		t.Stop(interrupt.Ladder{Bound: 5 * time.Second})
 	}
-	h.wg.Wait()
-	return nil
+	return waitAll(&h.wg)
 }
 
 // groupTree is one process group. watch, on a goroutine of its own, waits for

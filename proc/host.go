@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -172,5 +173,25 @@ func closed(c <-chan struct{}) bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// closeBound is how long a closing host waits for its trees. It is more than a
+// guardian needs for whatever can be ended.
+const closeBound = 10 * time.Second
+
+// waitAll waits for a host's goroutines. What cannot be ended (a process in
+// uninterruptible sleep, a live writer that never returns) does not hold it for
+// ever: then the goroutines end when that does.
+func waitAll(wg *sync.WaitGroup) error {
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	limit := time.NewTimer(closeBound)
+	defer limit.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-limit.C:
+		return errors.New("close: a process tree or a reader of its output did not end; see what is alive with ps")
 	}
 }

@@ -388,6 +388,5 @@ func (h *guardianHost) Close() error {
 		t.ctl.Close()
 	}
 	h.mu.Unlock()
-	h.wg.Wait()
-	return nil
+	return waitAll(&h.wg)
 }

@@ -40,7 +40,7 @@ type Spec struct {
 	Dir     string
 	Env     []string         // complete; see [Environ]
 	Stdin   []byte           // nil: closed
-	Spool   string           // base path: output in Spool+".out", exit record in Spool+".exit"; empty: a temporary one
+	Spool   string           // base path: output in Spool+".out", exit record in Spool+".exit", both replaced if there; empty: a temporary one
 	Limit   int64            // bytes of spool kept (head and tail); 0 means 8 MiB
 	Timeout time.Duration    // 0: none; the tree is ended by its guardian even if the runtime hangs
 	Ask     Signal           // first rung; 0 means SIGTERM

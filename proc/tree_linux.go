@@ -230,7 +230,18 @@ func (t *tree) PIDs() []int {
 	if st.gone {
 		return nil
 	}
-	return pidsOf(st.started, remains(st.started))
+	if st.dead {
+		return pidsOf(st.started, remains(st.started))
+	}
+	list := descendants(st.started.Guardian.PID, false)
+	if st.started.Cgroup != "" {
+		for _, p := range inCgroup(st.started.Cgroup) {
+			if !slices.ContainsFunc(list, func(q process) bool { return q.pid == p.pid }) {
+				list = append(list, p)
+			}
+		}
+	}
+	return pidsOf(st.started, list)
 }
 
 // pidsOf lists pids, the leader's first.

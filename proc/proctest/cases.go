@@ -3,6 +3,7 @@ package proctest
 import (
 	"context"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -55,6 +56,7 @@ func cases() []testCase {
 		{"the guardian's death ends the tree", guarded, guardianDeath},
 		{"a stopped guardian is woken", guarded, stoppedGuardian},
 		{"recovery finds and ends what nobody kept", guarded, recovery},
+		{"a group's leader stays unreaped while the group lives", func(d Driver) bool { return !d.guarded() }, unreapedLeader},
 		{"many at once", nil, manyAtOnce},
 	}
 }
@@ -128,6 +130,14 @@ func frozenOnes(b *bench) {
 	b.stop(tree, m, 5*second)
 	if e, _ := tree.Exit(); e.Signal != "SIGTERM" {
 		b.Errorf("exit %+v", e)
+	}
+	// The leader waits for the stopped one: it must hear the question.
+	tree, m = b.run(`trap 'wait; exit 5' TERM; sh -c 'trap "exit 0" TERM; kill -STOP $$; while :; do sleep 0.01; done' & wait`, 2)
+	Until(b, 5*second, "one is stopped", func() bool {
+		return slices.ContainsFunc(m.Alive(), func(pid int) bool { return stateOf(pid) == 'T' })
+	})
+	if s := b.stop(tree, m, 5*second); s.Forced {
+		b.Errorf("stop saw %+v", s)
 	}
 	tree, m = b.run(`trap '' TERM; sh -c 'kill -STOP $$; exec sleep 1000'`, 2)
 	b.stop(tree, m, 10*time.Millisecond)
@@ -213,6 +223,18 @@ func leftovers(b *bench) {
 	Within(b, second, "the leader's end", tree.Exited())
 	Until(b, 5*second, "their output is caught", func() bool { return strings.Contains(tree.Output(0).Text, "more") })
 	b.stop(tree, m, 0)
+}
+
+func unreapedLeader(b *bench) {
+	tree, m := b.run(`sleep 1000 & exit 0`, 1)
+	Within(b, 5*second, "the leader's end", tree.Exited())
+	if state := stateOf(tree.Started().PID); state != 'Z' {
+		b.Errorf("the leader's state is %q: its number may be anybody's", state)
+	}
+	b.stop(tree, m, 0)
+	if state := stateOf(tree.Started().PID); state != 0 {
+		b.Errorf("the leader's state is %q: it was not reaped", state)
+	}
 }
 
 func twoLeftovers(b *bench) {

@@ -53,17 +53,22 @@ func (m Mark) Alive() (pids []int) {
 
 // runs reads the word that the kernel has for a process's state.
 func runs(pid int) bool {
+	state := stateOf(pid)
+	return state != 0 && state != 'Z' && state != 'X'
+}
+
+// stateOf is a process's state, one letter; 0 if there is no such process.
+func stateOf(pid int) byte {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
-		return false
+		return 0
 	}
 	for line := range strings.Lines(string(status)) {
 		if state, ok := strings.CutPrefix(line, "State:"); ok {
-			state = strings.TrimSpace(state)
-			return !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
+			return strings.TrimSpace(state)[0]
 		}
 	}
-	return false
+	return 0
 }
 
 // None reports whether nobody carries the mark: two looks, because a process
