@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -281,6 +282,30 @@ func TestEditReplacesOneExactPassage(t *testing.T) {
 	d.refused("edit", m{"path": "dos", "old": "a\nb", "new": "x"}, `its lines end in "\r\n"`)
 	d.put("aaa", strings.Repeat("a\n", 20))
 	d.refused("edit", m{"path": "aaa", "old": "a", "new": "b"}, "stands 20 times in aaa, at lines 1, 2, 3, 4, 5, 6, 7, 8, …")
+}
+
+// proves TOL-20: the new content takes the old one's place in one step: whoever
+// has the old file open reads it whole to its end.
+func TestAWriteTakesTheOldFilesPlaceInOneStep(t *testing.T) {
+	d := newDesk(t)
+	old := strings.Repeat("old\n", 1000)
+	path := d.put("f", old)
+	for name, args := range map[string]m{
+		"write": {"path": "f", "content": "new\n"},
+		"edit":  {"path": "f", "old": "old\n", "new": "", "replace_all": true},
+	} {
+		d.put("f", old)
+		d.ok("read", m{"path": "f"})
+		before, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer before.Close()
+		d.ok(name, args)
+		if b, err := io.ReadAll(before); err != nil || string(b) != old {
+			t.Errorf("%s: who had the old file open reads %d bytes of %d, %v", name, len(b), len(old), err)
+		}
+	}
 }
 
 // proves INT-02, TOL-20: through a trip the file is the new one, never half.
