@@ -179,6 +179,7 @@ func TestANarrowWindowIsSurvived(t *testing.T) {
 	c.typed("안녕하세요 world, 잘 지내?\r")
 	c.wants("submit")
 	resize(t, c, 80, 24)
+	c.shows("enter send · ctrl+j new line") // on one line: the new width has arrived
 	c.typed("hello\r")
 	c.sees("answer to hello")
 }

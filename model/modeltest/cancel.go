@@ -52,11 +52,17 @@ func (d Driver) cancelOnce(t *testing.T, m model.Model, srv *scripted.Server, af
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
 	var at atomic.Int64
-	timer := time.AfterFunc(20*time.Millisecond+after, func() {
+	watched := make(chan struct{})
+	go func() { // ends once the request came, or with the test
+		defer close(watched)
+		for len(srv.Requests()) == 0 && ctx.Err() == nil {
+			<-time.After(time.Millisecond)
+		}
+		<-time.After(20*time.Millisecond + after)
 		at.Store(time.Now().UnixNano())
 		stop(errStop)
-	})
-	defer timer.Stop()
+	}()
+	defer func() { <-watched }()
 	late := 0
 	var last error
 	for delta, err := range m.Stream(ctx, Say("go")) {
