@@ -290,23 +290,6 @@ func (l *Live) publish(sum turn.Summary) {
 	}
 }
 
-const resultsKept = 256
-
-// release answers who waits for input and keeps the answer for who comes late.
-func (l *Live) release(id event.InputID, o outcome) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, ch := range l.waiters[id] {
-		ch <- o
-	}
-	delete(l.waiters, id)
-	l.results[id] = o
-	if l.order = append(l.order, id); len(l.order) > resultsKept {
-		delete(l.results, l.order[0])
-		l.order = l.order[1:]
-	}
-}
-
 // refresh renews the status after a step.
 func (l *Live) refresh(before turn.Phase) {
 	s := l.state

@@ -42,11 +42,15 @@ type Live struct {
 	active  *active // changed only in arm and retire
 	waiters map[event.InputID][]chan outcome
 	results map[event.InputID]outcome
-	order   []event.InputID // of results, oldest first
+	order   []event.InputID        // of results, oldest first
+	pending map[event.InputID]bool // accepted, or being accepted, and not ended
 	callers map[event.InputID]context.Context
 	status  Status
 	stray   map[event.CallID]string // quarantined and still running
-	closing bool
+
+	closer chan struct{} // held by the one who closes
+	leave  sync.Once     // closes quit
+	closed bool          // guarded by closer
 }
 
 // active is the turn that can be stopped now.
@@ -158,19 +162,20 @@ func (l *Live) Submit(ctx context.Context, in Input) (event.InputID, error) {
 	if in.ID == "" {
 		in.ID = l.newInput()
 	}
-	if in.Caller != nil {
-		l.mu.Lock()
-		l.callers[in.ID] = in.Caller
-		l.mu.Unlock()
-	}
+	l.expect(in.ID, in.Caller)
 	v, err := l.ask(ctx, func(t turn.Token) turn.Input {
 		return turn.Submit{Token: t, Accepted: event.InboxAccepted{ID: in.ID, Input: in.Input, Priority: event.PriorityLater,
 			Key: in.Key, Options: in.Options, By: in.By}}
 	})
 	if err != nil {
+		l.forget(in.ID)
 		return "", err
 	}
-	return v.(event.InputID), nil
+	id := v.(event.InputID)
+	if id != in.ID { // accepted before, under its key
+		l.forget(in.ID)
+	}
+	return id, nil
 }
 
 // Runs reports whether the active turn, or one that has ended, processes input:
@@ -189,7 +194,11 @@ func (l *Live) Continue(ctx context.Context, by string, held bool) (event.InputI
 		return "", &turn.RefusedError{Failure: event.Failure{Code: event.FailConfig, Message: "the session has no model", Hint: "configure one"}}
 	}
 	id := l.newInput()
+	l.expect(id, nil)
 	_, err := l.ask(ctx, func(t turn.Token) turn.Input { return turn.Go{ID: id, By: by, Held: held, Token: t} })
+	if err != nil {
+		l.forget(id)
+	}
 	return id, err
 }
 
@@ -285,32 +294,6 @@ func (l *Live) Decide(ctx context.Context, id event.ApprovalID, d event.Decision
 	return err
 }
 
-// Wait returns the summary of the turn that processes input, once its ending
-// is durable.
-func (l *Live) Wait(ctx context.Context, input event.InputID) (turn.Summary, error) {
-	ch := make(chan outcome, 1)
-	l.mu.Lock()
-	if o, ok := l.results[input]; ok {
-		l.mu.Unlock()
-		return o.sum, o.err
-	}
-	l.waiters[input] = append(l.waiters[input], ch)
-	l.mu.Unlock()
-	select {
-	case o := <-ch:
-		return o.sum, o.err
-	case <-ctx.Done():
-		return turn.Summary{}, context.Cause(ctx)
-	case <-l.gone:
-		select {
-		case o := <-ch:
-			return o.sum, o.err
-		default:
-			return turn.Summary{}, ErrClosed
-		}
-	}
-}
-
 // Status returns how the session stands.
 func (l *Live) Status() Status {
 	l.mu.Lock()
@@ -324,20 +307,17 @@ func (l *Live) Status() Status {
 
 // Close ends the live session: its turn is interrupted for reason, its jobs end
 // unless kept, the journal is closed. ctx bounds the waiting; when it ends
-// first, what is left is left to recovery and the error says so. It is
-// idempotent.
+// first, what is left is left to recovery and the error says so. It may be
+// called again, to wait on or because it is closed already.
 func (l *Live) Close(ctx context.Context, reason interrupt.Reason) error {
-	l.mu.Lock()
-	again := l.closing
-	l.closing = true
-	l.mu.Unlock()
-	if again {
-		select {
-		case <-l.gone:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+	select {
+	case l.closer <- struct{}{}: // one at a time
+		defer func() { <-l.closer }()
+	case <-ctx.Done():
+		return fmt.Errorf("close session %s: %w", l.cfg.ID, context.Cause(ctx))
+	}
+	if l.closed {
+		return nil
 	}
 	if _, err := l.ask(ctx, func(t turn.Token) turn.Input { return turn.CloseSession{Token: t} }); err != nil && !errors.Is(err, ErrClosed) {
 		return fmt.Errorf("close session %s: %w", l.cfg.ID, err)
@@ -347,7 +327,7 @@ func (l *Live) Close(ctx context.Context, reason interrupt.Reason) error {
 		return fmt.Errorf("close session %s: the turn has not ended: %w; recovery will close it", l.cfg.ID, err)
 	}
 	l.jobs.stopAll(l.cfg.Limits)
-	close(l.quit)
+	l.leave.Do(func() { close(l.quit) })
 	select {
 	case <-l.gone:
 	case <-ctx.Done():
@@ -357,6 +337,7 @@ func (l *Live) Close(ctx context.Context, reason interrupt.Reason) error {
 	if err := wait(ctx, &l.work); err != nil {
 		return fmt.Errorf("close session %s: work of it still runs: %w", l.cfg.ID, err)
 	}
+	l.closed = true
 	return l.book.close()
 }
 

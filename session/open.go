@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,14 +43,9 @@ func Open(ctx context.Context, cfg Config) (*Live, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	cfg.Limits = cfg.Limits.withDefaults()
-	ledger := turn.NewLedger()
-	for r, err := range cfg.Records {
-		if err != nil {
-			return nil, fmt.Errorf("read session %s: %w", cfg.ID, err)
-		}
-		if err := ledger.Apply(&r); err != nil {
-			return nil, fmt.Errorf("read session %s: %w", cfg.ID, err)
-		}
+	ledger, past, err := fold(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("read session %s: %w", cfg.ID, err)
 	}
 	if cfg.Dir != "" {
 		if err := os.MkdirAll(filepath.Join(cfg.Dir, "spool"), 0o700); err != nil {
@@ -67,10 +63,36 @@ func Open(ctx context.Context, cfg Config) (*Live, error) {
 	if ledger.Turn != nil && ledger.Turn.End != nil {
 		sum := turn.Summarize(ledger)
 		l.status.Last = &sum
+		if rec != nil && rec.Turn != 0 {
+			past = append(past, sum)
+		}
+	}
+	l.recall(past)
+	for _, e := range ledger.Box.Waiting() {
+		l.pending[e.ID] = true
 	}
 	l.refresh(turn.PhaseIdle)
 	go l.drive() // ends in Close, which waits for l.gone
 	return l, nil
+}
+
+// fold reads the journal, and what its last turns came to.
+func fold(cfg Config) (ledger *turn.Ledger, past []turn.Summary, err error) {
+	ledger = turn.NewLedger()
+	for r, err := range cfg.Records {
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := ledger.Apply(&r); err != nil {
+			return nil, nil, err
+		}
+		if r.Type == event.TypeTurnEnded {
+			if past = append(past, turn.Summarize(ledger)); len(past) > 2*resultsKept {
+				past = slices.Clone(past[resultsKept:])
+			}
+		}
+	}
+	return ledger, past, nil
 }
 
 func newLive(ctx context.Context, cfg Config, ledger *turn.Ledger, b *book) *Live {
@@ -78,7 +100,8 @@ func newLive(ctx context.Context, cfg Config, ledger *turn.Ledger, b *book) *Liv
 		state: turn.NewState(ledger, b.epoch, cfg.Turn), book: b, tokens: map[turn.Token]chan answer{},
 		timers: map[turn.Timer]*time.Timer{}, offs: map[int]int{},
 		waiters: map[event.InputID][]chan outcome{}, results: map[event.InputID]outcome{},
-		callers: map[event.InputID]context.Context{}, stray: map[event.CallID]string{}}
+		callers: map[event.InputID]context.Context{}, pending: map[event.InputID]bool{}, stray: map[event.CallID]string{},
+		closer: make(chan struct{}, 1)}
 	l.ctx, l.end = interrupt.Lifetime(ctx)
 	l.jobs.next = len(ledger.Jobs)
 	l.hub.shown = ledger.Last()

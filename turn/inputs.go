@@ -36,6 +36,14 @@ type Clear struct {
 	Token Token
 }
 
+// Remove takes one waiting input back. It is refused with [ErrNotNow] once the
+// input is a turn's.
+type Remove struct {
+	ID    event.InputID
+	By    string
+	Token Token
+}
+
 // Tripped says that the turn's signal tripped.
 type Tripped struct{ Cause interrupt.Cause }
 
@@ -144,6 +152,7 @@ type CloseSession struct{ Token Token }
 func (Submit) input()        {}
 func (Go) input()            {}
 func (Clear) input()         {}
+func (Remove) input()        {}
 func (Tripped) input()       {}
 func (Streamed) input()      {}
 func (Answered) input()      {}

@@ -45,6 +45,7 @@ type Usage struct {
 type Turn struct {
 	Number  int
 	Kind    event.TurnKind
+	Address event.InputID // first input, or the turn's own where it has none
 	Inputs  []event.InputID
 	Step    int // last step that started
 	Calls   []*Call
@@ -181,7 +182,7 @@ func (l *Ledger) foldTurn(r *event.Record, p event.Payload) {
 	switch p := p.(type) {
 	case event.TurnStarted:
 		l.from[r.Turn] = len(l.History)
-		l.Turn = &Turn{Number: r.Turn, Kind: p.Kind, Usage: Usage{Complete: true}}
+		l.Turn = &Turn{Number: r.Turn, Kind: p.Kind, Address: p.Input, Usage: Usage{Complete: true}}
 		if p.Input != "" {
 			l.TurnOf[p.Input] = r.Turn
 		}

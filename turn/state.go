@@ -136,6 +136,8 @@ func (s *State) Step(now time.Time, in Input) []Effect {
 		s.goOn(in)
 	case Clear:
 		s.clear(in)
+	case Remove:
+		s.remove(in)
 	case Woken:
 		s.woken()
 	case Tripped:
@@ -383,6 +385,18 @@ func (s *State) clear(in Clear) {
 	}
 	s.dropped = append(s.dropped, texts...)
 	s.do(Reply{Token: in.Token, Value: texts})
+}
+
+// remove drops one input that waits and is no turn's yet.
+func (s *State) remove(in Remove) {
+	_, waits := s.Box.Get(in.ID)
+	own := s.phase == PhaseArmed && slices.Contains(s.armed, in.ID)
+	if !waits || own || !s.emit(event.InboxDropped{ID: in.ID, Why: "removed", By: in.By}, "") {
+		s.do(Reply{Token: in.Token, Err: ErrNotNow})
+		return
+	}
+	delete(s.held, in.ID)
+	s.do(Sync{}, Reply{Token: in.Token})
 }
 
 // hold sets aside what waits: it runs when somebody says so.

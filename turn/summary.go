@@ -1,6 +1,8 @@
 package turn
 
 import (
+	"slices"
+
 	"github.com/ripcord-go/ripcord/event"
 )
 
@@ -46,6 +48,9 @@ func (s Summary) Unclear() bool {
 func Summarize(l *Ledger) Summary {
 	t := l.Turn
 	sum := Summary{Turn: t.Number, Inputs: t.Inputs, Step: t.Step, Text: t.Text, Usage: t.Usage.Tokens}
+	if t.Address != "" && !slices.Contains(t.Inputs, t.Address) {
+		sum.Inputs = append(slices.Clone(t.Inputs), t.Address) // who asked for it waits under this name
+	}
 	if e := t.End; e != nil {
 		sum.Outcome, sum.Reason, sum.Who, sum.Error, sum.Whole = e.Outcome, e.Reason, e.Who, e.Error, e.Whole
 		sum.Text = e.Text
@@ -63,8 +68,8 @@ func Summarize(l *Ledger) Summary {
 
 func (s *State) summary() Summary {
 	sum := Summarize(s.Ledger)
-	if s.address != "" {
-		sum.Inputs = append(sum.Inputs[:len(sum.Inputs):len(sum.Inputs)], s.address)
+	if s.address != "" && !slices.Contains(sum.Inputs, s.address) {
+		sum.Inputs = append(slices.Clone(sum.Inputs), s.address)
 	}
 	sum.Dropped, sum.Held = s.dropped, s.Held()
 	return sum

@@ -1,0 +1,101 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/turn"
+)
+
+const resultsKept = 256 // answers that are remembered for who asks late
+
+// expect notes that input is being accepted, and who drives its turn.
+func (l *Live) expect(id event.InputID, caller context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pending[id] = true
+	if caller != nil {
+		l.callers[id] = caller
+	}
+}
+
+// forget undoes expect for input that was not accepted.
+func (l *Live) forget(id event.InputID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.pending, id)
+	delete(l.callers, id)
+}
+
+// release answers who waits for input and keeps the answer for who comes late.
+func (l *Live) release(id event.InputID, o outcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, ch := range l.waiters[id] {
+		ch <- o
+	}
+	delete(l.waiters, id)
+	delete(l.pending, id)
+	delete(l.callers, id)
+	l.results[id] = o
+	if l.order = append(l.order, id); len(l.order) > resultsKept {
+		delete(l.results, l.order[0])
+		l.order = l.order[1:]
+	}
+}
+
+// recall gives the answers of turns that ended before this process: who
+// submitted with a key asks the next process for them.
+func (l *Live) recall(past []turn.Summary) {
+	for _, sum := range past {
+		for _, id := range sum.Inputs {
+			l.release(id, outcome{sum: sum})
+		}
+	}
+}
+
+// Wait returns the summary of the turn that processes input, once its ending
+// is durable. The last few hundred are remembered, across processes too; for
+// what is forgotten or was never accepted it returns [ErrNoInput].
+func (l *Live) Wait(ctx context.Context, input event.InputID) (turn.Summary, error) {
+	ch := make(chan outcome, 1)
+	l.mu.Lock()
+	if o, ok := l.results[input]; ok || !l.pending[input] {
+		l.mu.Unlock()
+		if !ok {
+			o.err = ErrNoInput
+		}
+		return o.sum, o.err
+	}
+	l.waiters[input] = append(l.waiters[input], ch)
+	l.mu.Unlock()
+	select {
+	case o := <-ch:
+		return o.sum, o.err
+	case <-ctx.Done():
+		l.mu.Lock()
+		l.waiters[input] = slices.DeleteFunc(l.waiters[input], func(c chan outcome) bool { return c == ch })
+		l.mu.Unlock()
+		return turn.Summary{}, context.Cause(ctx)
+	case <-l.gone:
+		select {
+		case o := <-ch:
+			return o.sum, o.err
+		default:
+			return turn.Summary{}, ErrClosed
+		}
+	}
+}
+
+// Withdraw takes an input back that waits and is no turn's yet, as a recorded
+// act; who waits for it gets [ErrDropped]. Once it is a turn's, or was never
+// accepted, it returns [ErrNoInput]: interrupt the turn instead.
+func (l *Live) Withdraw(ctx context.Context, input event.InputID, by string) error {
+	_, err := l.ask(ctx, func(t turn.Token) turn.Input { return turn.Remove{ID: input, By: by, Token: t} })
+	if errors.Is(err, turn.ErrNotNow) {
+		return ErrNoInput
+	}
+	return err
+}
