@@ -198,7 +198,7 @@ func (l *Live) run(c *turn.Call) {
 		l.queue = append(l.queue, turn.End{Turn: c.Turn, Call: c.ID, Ended: event.CallEnded{Outcome: event.CallSkipped}})
 		return
 	}
-	b := &callBook{l: l, turn: c.Turn, call: c.ID, behaviour: behaviour.String(), effect: spec.Effect.String()}
+	b := &callBook{l: l, turn: c.Turn, call: c.ID, name: c.Name, behaviour: behaviour.String(), effect: spec.Effect.String()}
 	r := &tool.Run{Tool: t, Call: l.callFor(c), Signal: act.coord.Signal(), Book: b,
 		Tripped: func() bool { return interrupt.Tripped(act.coord, act.caller) },
 		Bound:   l.cfg.Limits.Tool, Inline: l.cfg.Limits.Inline, Names: l.cfg.Tools.Names(),
@@ -223,11 +223,8 @@ func (l *Live) run(c *turn.Call) {
 	})
 }
 
-// drift names a quarantined call until its goroutine ends.
+// drift waits for the end of a quarantined call, which is named until then.
 func (l *Live) drift(c *turn.Call, left <-chan struct{}) {
-	l.mu.Lock()
-	l.stray[c.ID] = fmt.Sprintf("%s (%s) of turn %d", c.Name, c.ID, c.Turn)
-	l.mu.Unlock()
 	l.log.Warn("call quarantined", "tool", c.Name, "call", c.ID, "turn", c.Turn)
 	l.adrift.Go(func() {
 		<-left
@@ -251,6 +248,7 @@ type callBook struct {
 	l         *Live
 	turn      int
 	call      event.CallID
+	name      string // of the tool
 	behaviour string
 	effect    string
 }
@@ -269,6 +267,11 @@ func (b *callBook) End(ctx context.Context, e tool.Ended) error {
 	fatal := ""
 	if e.Outcome == event.CallFatal {
 		fatal = e.Err
+	}
+	if e.Outcome == event.CallQuarantined { // named before anybody can read of it
+		b.l.mu.Lock()
+		b.l.stray[b.call] = fmt.Sprintf("%s (%s) of turn %d", b.name, b.call, b.turn)
+		b.l.mu.Unlock()
 	}
 	_, err := b.l.ask(ctx, func(t turn.Token) turn.Input {
 		return turn.End{Turn: b.turn, Call: b.call, Ended: ended(e), Fatal: fatal, Token: t}
