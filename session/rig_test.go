@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,15 +40,22 @@ type puppet struct {
 	// onAsk, which may be nil, sees each request whose context is alive: that
 	// is a request that a driver would send.
 	onAsk func(req model.Request)
+	// stopped says that a stop was answered; requests sent after it are late.
+	stopped atomic.Bool
+	late    atomic.Int32
 }
 
 func (p *puppet) Info() model.Info { return model.Info{Provider: "puppet", Model: "m"} }
 
 func (p *puppet) Stream(ctx context.Context, req model.Request) iter.Seq2[event.Delta, error] {
 	return func(yield func(event.Delta, error) bool) {
+		stopped := p.stopped.Load() // looked at before the context is
 		if ctx.Err() != nil {
 			yield(nil, context.Cause(ctx))
 			return
+		}
+		if stopped {
+			p.late.Add(1)
 		}
 		p.mu.Lock()
 		p.asked++
