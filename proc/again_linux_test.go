@@ -28,6 +28,9 @@ func again(t *testing.T, tests string, change func(*exec.Cmd)) {
 	cmd := exec.Command("/proc/self/exe", "-test.run", tests, "-test.v", "-test.timeout=10m")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PROC_TEST_AGAIN=1", "TMPDIR="+dir, "HOME="+dir)
+	if os.Getenv("RIPCORD_TREES") == "" {
+		cmd.Env = append(cmd.Env, "RIPCORD_TREES=20") // the other tests' many are enough
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	change(cmd)
 	out, err := cmd.CombinedOutput()

@@ -83,6 +83,24 @@ func probeCgroup(root, name string) error {
 	return nil
 }
 
+// tidyCgroups removes the empty cgroups of guardians that were killed. One that
+// holds a process cannot be removed, so nothing is lost by trying.
+func tidyCgroups(root string) {
+	left, _ := filepath.Glob(filepath.Join(root, cgroupPrefix+"*"))
+	for _, dir := range left {
+		mark := dir[strings.LastIndexByte(dir, '-')+1:]
+		pid, start, ok := strings.Cut(mark, ".")
+		n, err := strconv.Atoi(pid)
+		if !ok || err != nil {
+			continue
+		}
+		if p, there := look(n); there && strconv.FormatUint(p.start, 10) == start {
+			continue // its guardian lives and may be about to use it
+		}
+		_ = removeCgroup(dir)
+	}
+}
+
 // cgroupName makes a folder name of a tree's owner and its guardian's mark.
 func cgroupName(id, mark string) string {
 	clean := strings.Map(func(r rune) rune {

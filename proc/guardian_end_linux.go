@@ -80,9 +80,6 @@ func (g *guardian) force() {
 		_ = killCgroup(g.cgroup)
 	}
 	g.group(unix.SIGKILL)
-	if g.cgroup != "" && g.settle() {
-		return
-	}
 	g.sweep()
 }
 
@@ -111,6 +108,9 @@ func (g *guardian) sweep() {
 		start uint64
 	}
 	killed := map[key]bool{}
+	if g.cgroup != "" && g.settle() { // as a rule the cgroup leaves nothing to look for
+		return
+	}
 	until := time.Now().Add(sweepBudget)
 	for round := 0; ; round++ {
 		g.reap()

@@ -61,6 +61,7 @@ func (h *guardianHost) findCgroup() {
 		h.info.Why = fmt.Sprintf("no cgroup can be made here (%v); a guardian ends each tree by looking for its processes", err)
 		return
 	}
+	tidyCgroups(h.info.Cgroup)
 	h.info.Lane, h.info.Why = LaneCgroup, "a guardian for each tree, and a cgroup that ends it at one stroke"
 }
 

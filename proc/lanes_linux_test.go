@@ -1,6 +1,9 @@
 package proc_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -30,6 +33,30 @@ func cgroupLane(t *testing.T) proctest.Driver {
 		t.Skip(proc.Describe(h).Why)
 	}
 	return proctest.New(proc.LaneCgroup, proc.Options{})
+}
+
+// The cgroup of a guardian that was killed with its runtime is removed by the
+// next host, unless somebody lives in it.
+func TestEmptyCgroupsOfTheDeadAreRemoved(t *testing.T) {
+	h := cgroupLane(t).Host(t)
+	root := proc.Describe(h).Cgroup
+	h.Close()
+	self := proc.Self()
+	dead := filepath.Join(root, fmt.Sprintf("ripcord-x-%d.%d", self.PID, self.Start+1))
+	living := filepath.Join(root, fmt.Sprintf("ripcord-x-%d.%d", self.PID, self.Start))
+	for _, dir := range []string{dead, living} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		defer os.Remove(dir)
+	}
+	cgroupLane(t).Host(t).Close()
+	if _, err := os.Stat(dead); err == nil {
+		t.Error("the cgroup of a dead guardian is left")
+	}
+	if _, err := os.Stat(living); err != nil {
+		t.Error("the cgroup of a living guardian was removed")
+	}
 }
 
 // proves PRC-02, PRC-03, PRC-04, PRC-05, PRC-06, PRC-07, TOL-21, REC-07, REC-04, B001, B003, B005, B008, B010, B168
