@@ -77,9 +77,13 @@ type InboxEdited struct {
 // InboxDropped is the only account of an input that never ran.
 type InboxDropped struct {
 	ID  InputID `json:"id"`
-	Why string  `json:"why"` // "canceled" or "removed"
+	Why string  `json:"why"` // "canceled", "removed" or [DroppedRefused]
 	By  string  `json:"by,omitempty"`
 }
+
+// DroppedRefused is why an input was dropped that nobody was told is accepted:
+// its idempotency key is free again.
+const DroppedRefused = "refused: it could not be stored"
 
 // TurnStarted opens turn number Record.Turn.
 type TurnStarted struct {

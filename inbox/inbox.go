@@ -32,7 +32,12 @@ func (b *Box) Apply(seq event.Seq, p event.Payload) error {
 	case event.InboxClaimed:
 		return b.take(p.ID, "claimed")
 	case event.InboxDropped:
-		return b.take(p.ID, "dropped")
+		if err := b.take(p.ID, "dropped"); err != nil {
+			return err
+		}
+		if p.Why == event.DroppedRefused {
+			delete(b.keys, b.taken.Key)
+		}
 	case event.InboxEdited:
 		i := b.index(p.ID)
 		if i < 0 {

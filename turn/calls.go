@@ -92,15 +92,15 @@ func (s *State) decided(in Decided) {
 	s.emit(event.ApprovalDecided{ID: in.ID, Decision: in.Decision, By: in.By, Why: in.Why}, c.ID)
 	switch in.Decision {
 	case event.Allow:
-		s.do(Reply{Token: in.Token}, Show{State: "running"})
+		s.do(Sync{}, Reply{Token: in.Token}, Show{State: "running"})
 		s.approve(c, in.By)
 	case event.Deny:
 		s.deny(c, in.By, in.Why)
-		s.do(Reply{Token: in.Token}, Show{State: "running"})
+		s.do(Sync{}, Reply{Token: in.Token}, Show{State: "running"})
 		s.progress()
 	case event.Abort:
 		s.deny(c, in.By, in.Why)
-		s.do(Reply{Token: in.Token}, Trip{interrupt.Cause{Reason: interrupt.UserSIGINT, Who: in.By, At: s.now}})
+		s.do(Trip{interrupt.Cause{Reason: interrupt.UserSIGINT, Who: in.By, At: s.now}}, Sync{}, Reply{Token: in.Token})
 	}
 }
 

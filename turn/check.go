@@ -2,6 +2,7 @@ package turn
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/ripcord-go/ripcord/event"
 )
@@ -26,7 +27,7 @@ type Checker struct {
 	asked   map[event.ApprovalID]event.CallID
 	jobs    map[event.JobID]bool
 	inbox   map[event.InputID]inboxStage
-	keys    map[string]bool // idempotency keys that were accepted
+	keys    map[string]event.InputID // idempotency keys that were accepted
 	compact bool
 	repair  bool
 }
@@ -187,20 +188,25 @@ func (c *Checker) input(p event.Payload) error {
 	}
 	switch p := p.(type) {
 	case event.InboxAccepted:
-		if c.keys[p.Key] {
+		if c.keys[p.Key] != "" {
 			return fmt.Errorf("idempotency key %q was accepted before", p.Key)
 		}
 		if err := want(p.ID, inboxUnknown, inboxWaiting); err != nil || p.Key == "" {
 			return err
 		}
 		if c.keys == nil {
-			c.keys = map[string]bool{}
+			c.keys = map[string]event.InputID{}
 		}
-		c.keys[p.Key] = true
+		c.keys[p.Key] = p.ID
 	case event.InboxClaimed:
 		return want(p.ID, inboxWaiting, inboxTaken)
 	case event.InboxDropped:
-		return want(p.ID, inboxWaiting, inboxTaken)
+		if err := want(p.ID, inboxWaiting, inboxTaken); err != nil {
+			return err
+		}
+		if p.Why == event.DroppedRefused {
+			maps.DeleteFunc(c.keys, func(_ string, id event.InputID) bool { return id == p.ID })
+		}
 	case event.InboxEdited:
 		return want(p.ID, inboxWaiting, inboxWaiting)
 	}

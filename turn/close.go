@@ -200,18 +200,21 @@ func (b *booker) kept(p event.ProcessStarted) bool {
 	return false
 }
 
+// job closes or re-adopts one job. The end that a call's guardian wrote down is
+// the command's, not of what the command left running.
 func (b *booker) job(j *Job) event.Payload {
 	for _, e := range b.evidence {
+		own := e.Ended && (j.Call == "" || e.Call != j.Call)
 		switch {
 		case e.Job != j.ID:
 		case e.Kept:
 			return event.JobAdopted{ID: j.ID, PIDs: e.Alive}
-		case e.Ended && e.Signal != "":
-			return event.JobEnded{ID: j.ID, State: event.JobKilled, Signal: e.Signal, By: "found by recovery"}
-		case e.Ended:
-			return event.JobEnded{ID: j.ID, State: event.JobExited, ExitCode: e.ExitCode, By: "found by recovery"}
 		case len(e.Alive) > 0:
 			return event.JobEnded{ID: j.ID, State: event.JobKilled, Signal: "SIGKILL", By: "recovery"}
+		case own && e.Signal != "":
+			return event.JobEnded{ID: j.ID, State: event.JobKilled, Signal: e.Signal, By: "found by recovery"}
+		case own:
+			return event.JobEnded{ID: j.ID, State: event.JobExited, ExitCode: e.ExitCode, By: "found by recovery"}
 		}
 	}
 	return event.JobEnded{ID: j.ID, State: event.JobLost, By: "recovery"}

@@ -329,7 +329,7 @@ func (s *State) storageFailed(in StorageFailed) {
 	for _, t := range in.Refused {
 		if id, ok := s.refused[t]; ok {
 			if _, waits := s.Box.Get(id); waits {
-				s.emit(event.InboxDropped{ID: id, Why: "refused: it could not be stored"}, "")
+				s.emit(event.InboxDropped{ID: id, Why: event.DroppedRefused}, "")
 			}
 		}
 	}
