@@ -103,18 +103,47 @@ func (r *Recording) live(ctx context.Context, rig *Rig, store *mem.Store, b []by
 	return append(out, Judge(Case{Intended: r.Lines, Records: r.Records, Floor: event.Seq(upto), Journal: got, Life: true})...), nil
 }
 
-// Durable judges the recording itself: a call's effect came after its start
-// was acknowledged (invariant 6).
-func (r *Recording) Durable() (out []Violation) {
+// Durable judges the recording itself: whoever was told of something, a tool of
+// its start included, was told after it was durable, and each acknowledgement
+// begins a new batch (invariants 1, 6, 9).
+func (r *Recording) Durable() []Violation {
+	out := Judge(Case{Intended: r.Lines, Records: r.Records, Floor: event.Seq(len(r.Lines) - 1), Journal: r.Bytes, Runs: r.Runs, Life: true, Kept: r.open()})
+	say := func(invariant int, format string, args ...any) {
+		out = append(out, Violation{invariant, fmt.Sprintf(format, args...)})
+	}
+	at := map[event.InputID]map[event.Type]event.Seq{} // where each input was accepted, and its turn ended
+	turns := map[int]event.InputID{}
 	for i := range r.Records {
-		if r.Records[i].Type != event.TypeCallStarted {
+		rec := &r.Records[i]
+		p, err := rec.Body()
+		if err != nil {
+			say(2, "%v", err)
 			continue
 		}
-		if seen, ran := r.Seen[r.Records[i].Call]; ran && seen < r.Records[i].Seq {
-			out = append(out, Violation{6, fmt.Sprintf("call %s had its effect when record %d was acknowledged and its start is record %d", r.Records[i].Call, seen, r.Records[i].Seq)})
+		switch p := p.(type) {
+		case event.InboxAccepted:
+			at[p.ID] = map[event.Type]event.Seq{rec.Type: rec.Seq}
+		case event.InboxClaimed:
+			turns[rec.Turn] = p.ID
+		case event.TurnEnded:
+			at[turns[rec.Turn]][rec.Type] = rec.Seq
+		case event.CallStarted:
+			if seen, ran := r.Seen[rec.Call]; ran && seen < rec.Seq {
+				say(6, "call %s had its effect when record %d was acknowledged and its start is record %d", rec.Call, seen, rec.Seq)
+			}
 		}
 	}
-	return append(out, Judge(Case{Intended: r.Lines, Records: r.Records, Floor: event.Seq(len(r.Lines) - 1), Journal: r.Bytes, Runs: r.Runs, Life: true, Kept: r.open()})...)
+	for _, told := range r.Told {
+		if seq, ok := at[told.Input][told.Type]; !ok || told.Acked < seq {
+			say(1, "the %s of input %s is record %d and was told when %d was acknowledged", told.Type, told.Input, seq, told.Acked)
+		}
+	}
+	for _, a := range r.Acks {
+		if next := int(a.Seq) + 1; next < len(r.Records) && r.Records[next].Batch <= r.Records[a.Seq].Batch {
+			say(9, "record %d was acknowledged and record %d is of its batch", a.Seq, next)
+		}
+	}
+	return out
 }
 
 // open lists the jobs that the recorded run left running, as it was told to.

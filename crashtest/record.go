@@ -35,6 +35,15 @@ type Recording struct {
 	Acks []Ack
 	Runs map[event.CallID]int       // how often each call had its effect
 	Seen map[event.CallID]event.Seq // what was acknowledged at its first
+	Told []Told                     // what people were told, in order
+}
+
+// Told is an answer that somebody got: that an input was taken, or how its turn
+// ended.
+type Told struct {
+	Type  event.Type // inbox/accepted or turn/end
+	Input event.InputID
+	Acked event.Seq // what was acknowledged then
 }
 
 // Ack is one acknowledgement.
@@ -139,7 +148,7 @@ func Record(ctx context.Context, s Scenario) (*Recording, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
-	err = rec.play(ctx, rig, store)
+	err = rec.play(ctx, rig, store, tap)
 	bound, done := interrupt.Cleanup(ctx, patience)
 	defer done()
 	if err = errors.Join(err, rig.Close(bound)); err != nil {
@@ -150,14 +159,16 @@ func Record(ctx context.Context, s Scenario) (*Recording, error) {
 	return rec, rec.index()
 }
 
-func (r *Recording) play(ctx context.Context, rig *Rig, store *mem.Store) error {
+func (r *Recording) play(ctx context.Context, rig *Rig, store *mem.Store, tap *Tap) error {
 	// An empty journal is a session that was created and died at once; opening
 	// it is what gives the session a name of our choice.
 	store.Put(r.ID, nil)
 	if _, err := rig.Runtime.Open(ctx, api.OpenRequest{ID: r.ID}); err != nil {
 		return err
 	}
-	stage := &Stage{Service: rig.Runtime, ID: r.ID}
+	stage := &Stage{Service: rig.Runtime, ID: r.ID, Told: func(typ event.Type, input event.InputID) {
+		r.Told = append(r.Told, Told{typ, input, tap.Acked(r.ID)})
+	}}
 	if r.Scenario.Play == nil {
 		if _, err := stage.Run(ctx, "go"); err != nil {
 			return err

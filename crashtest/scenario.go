@@ -121,7 +121,7 @@ func stopAt(t event.Type, n int) func(context.Context, *Stage) error {
 		if _, err := s.Service.Interrupt(ctx, api.InterruptRequest{Session: s.ID, Input: input, Who: "crashtest"}); err != nil {
 			return err
 		}
-		_, err = s.Service.Wait(ctx, s.ID, input)
+		_, err = s.Wait(ctx, input)
 		return err
 	}
 }
@@ -147,7 +147,7 @@ func allow(ctx context.Context, s *Stage) error {
 	if err := s.Service.Decide(ctx, api.DecideRequest{Session: s.ID, Approval: asked, Decision: event.Allow, By: "crashtest"}); err != nil {
 		return err
 	}
-	_, err = s.Service.Wait(ctx, s.ID, input)
+	_, err = s.Wait(ctx, input)
 	return err
 }
 
@@ -155,12 +155,27 @@ func allow(ctx context.Context, s *Stage) error {
 type Stage struct {
 	Service api.Service
 	ID      event.SessionID
+	// Told, if set, hears at once of each input that was acknowledged and of
+	// each turn whose end was told.
+	Told func(r event.Type, input event.InputID)
 }
 
 // Submit offers text and returns the address of its turn.
 func (s *Stage) Submit(ctx context.Context, text string) (event.InputID, error) {
 	sub, err := s.Service.Submit(ctx, api.SubmitRequest{Session: s.ID, Input: event.UserInput{Content: event.TextOf(text)}})
+	if err == nil && s.Told != nil {
+		s.Told(event.TypeInboxAccepted, sub.Input)
+	}
 	return sub.Input, err
+}
+
+// Wait waits for the end of the turn of input.
+func (s *Stage) Wait(ctx context.Context, input event.InputID) (api.Result, error) {
+	res, err := s.Service.Wait(ctx, s.ID, input)
+	if err == nil && s.Told != nil {
+		s.Told(event.TypeTurnEnded, input)
+	}
+	return res, err
 }
 
 // Run submits text and waits for the end of its turn.
@@ -169,7 +184,7 @@ func (s *Stage) Run(ctx context.Context, text string) (api.Result, error) {
 	if err != nil {
 		return api.Result{}, err
 	}
-	return s.Service.Wait(ctx, s.ID, input)
+	return s.Wait(ctx, input)
 }
 
 const patience = 10 * time.Second // for something that is bound to come
