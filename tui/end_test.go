@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/charmbracelet/x/term"
 )
 
 // proves B141, B157, IFC-05
@@ -66,7 +68,8 @@ func TestAPanicInTheLoopGivesTheTerminalBack(t *testing.T) {
 	c.restored()
 }
 
-// proves B145: a terminal that takes no more output does not hold the process
+// proves B145, TUI-03: a terminal that takes no more output does not hold the
+// process, and is given back all the same
 func TestAStuckTerminalDoesNotHoldTheProcess(t *testing.T) {
 	if !alive(os.Getpid()) {
 		t.Skip("no /proc here to tell who lives")
@@ -81,6 +84,9 @@ func TestAStuckTerminalDoesNotHoldTheProcess(t *testing.T) {
 	defer func() {
 		if code := c.leaves(time.Second); code != 143 {
 			t.Errorf("code %d", code)
+		}
+		if after, err := term.GetState(c.slave.Fd()); err != nil || *after != *c.before {
+			t.Errorf("the shell finds %+v, was %+v, %v", after, *c.before, err)
 		}
 	}()
 	defer c.vt.mu.Unlock()
