@@ -58,18 +58,28 @@ func infoOf(e journal.Entry) api.SessionInfo {
 	return info
 }
 
-// latest is the newest session that was opened in cwd.
+// latest is the newest session that was opened in cwd, a damaged one too: going
+// on in an older one instead would be going on somewhere else.
 func (r *Runtime) latest(ctx context.Context, cwd string) (event.SessionID, error) {
 	all, err := r.Sessions(ctx)
 	if err != nil {
 		return "", err
 	}
+	unread := 0
 	for _, s := range all {
 		if s.Cwd == cwd {
 			return s.ID, nil
 		}
+		if s.Cwd == "" {
+			unread++
+		}
 	}
-	return "", &api.Error{Code: event.FailUsage, Message: fmt.Sprintf("no session was opened in %s yet", cwd), Hint: "leave out --continue to start one"}
+	none := &api.Error{Code: event.FailUsage, Message: fmt.Sprintf("no session was opened in %s yet", cwd), Hint: "leave out --continue to start one"}
+	if unread > 0 {
+		none.Message += fmt.Sprintf(", but of %d sessions it cannot be read where they were opened", unread)
+		none.Hint = "see `ripcord sessions list`, then name one with --session, or leave out --continue to start one"
+	}
+	return "", none
 }
 
 // Delete implements [api.Service].

@@ -131,7 +131,8 @@ type Entry struct {
 	Owner *event.Owner // the live owner, if any
 	Bytes int64
 	// Head and Tail are the first record and the last few that could be read,
-	// for titles and times; nil when damaged.
+	// for titles, folders and times; of a damaged journal too, where what they
+	// are read from is whole. Nil where nothing could be read.
 	Head *event.Record
 	Tail []event.Record
 	Err  error // why it is damaged, forked or future

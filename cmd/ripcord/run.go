@@ -267,9 +267,7 @@ func (a *app) drive(ctx context.Context, e *engine, j job, text string) outcome 
 			return e.svc.Submit(ctx, api.SubmitRequest{Session: s.ID, Input: event.UserInput{Content: event.TextOf(text)}, By: "run"})
 		},
 		opened: func(s api.SessionState) {
-			if s.Recovered != nil && s.Recovered.Turn > 0 {
-				a.say("turn %d was cut off by a crash and is now closed; nothing of it was run again", s.Recovered.Turn)
-			}
+			a.sayRecovered(s.Recovered)
 			if j.format == formatStream {
 				from := event.Seq(0)
 				if j.open.ID != "" || j.open.Latest {
@@ -292,6 +290,19 @@ func (a *app) drive(ctx context.Context, e *engine, j job, text string) outcome 
 	default: // nothing is shown
 	}
 	return o
+}
+
+// sayRecovered tells what opening had to mend.
+func (a *app) sayRecovered(r *api.Recovery) {
+	if r == nil {
+		return
+	}
+	if r.Torn > 0 {
+		a.say("%d bytes behind the last whole record were no records; they were set aside in %s", r.Torn, r.File)
+	}
+	if r.Turn > 0 {
+		a.say("turn %d was cut off by a crash and is now closed; nothing of it was run again", r.Turn)
+	}
 }
 
 // closeBooks ends the runtime: jobs that are not kept, books, locks. A second

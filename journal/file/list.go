@@ -79,9 +79,6 @@ func (s *Store) entry(id event.SessionID) (e journal.Entry, ok bool) {
 		e.Err = s.storage(id, "read", g.err)
 	}
 	e.State = stateOf(&e, g.open)
-	if e.State == journal.StateDamaged || e.State == journal.StateForked {
-		e.Head, e.Tail = nil, nil
-	}
 	return e, true
 }
 

@@ -366,9 +366,9 @@ func (x *session) entry(id event.SessionID) journal.Entry {
 	case found.Future != nil:
 		e.State = journal.StateFuture
 	case found.Forked:
-		e.State, e.Head, e.Tail = journal.StateForked, nil, nil
+		e.State = journal.StateForked
 	case e.Err != nil:
-		e.State, e.Head, e.Tail = journal.StateDamaged, nil, nil
+		e.State = journal.StateDamaged
 	case e.Owner == nil && open:
 		e.State = journal.StateOpenTurn
 	}
