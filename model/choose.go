@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -56,8 +57,9 @@ type Choice struct {
 type Peers struct {
 	// Alive says whether a model server answers at a base URL on loopback.
 	Alive func(baseURL string) bool
-	// First names the first model that a base URL lists, empty if it lists none.
-	First func(baseURL, key string) string
+	// First names the first model that a base URL lists, empty if it lists
+	// none. The error says in a few words why it could not be asked.
+	First func(baseURL, key string) (string, error)
 }
 
 // Local is a model server that people run on their own machine.
@@ -155,8 +157,13 @@ func named(c Choice, peers Peers) (Choice, error) {
 	case isOpenAI(c.BaseURL):
 		c.Model = OpenAIDefault
 	default:
+		var err error
 		if peers.First != nil {
-			c.Model = peers.First(c.BaseURL, c.Key)
+			c.Model, err = peers.First(c.BaseURL, c.Key)
+		}
+		if err != nil {
+			return Choice{}, refuse("no model is named, and "+redact(c.BaseURL)+" could not be asked for one: "+err.Error(),
+				"start the server or check its address, or set RIPCORD_MODEL")
 		}
 		if c.Model == "" {
 			return Choice{}, refuse("no model is named, and "+redact(c.BaseURL)+" lists none",
@@ -228,27 +235,27 @@ func Loopback(ctx context.Context, limit time.Duration) Peers {
 			if ip := net.ParseIP(u.Hostname()); ip == nil || !ip.IsLoopback() {
 				return false
 			}
-			_, ok := listModels(ctx, base, "", limit)
-			return ok
+			_, err = listModels(ctx, base, "", limit)
+			return err == nil
 		},
-		First: func(base, key string) string {
-			names, _ := listModels(ctx, base, key, 10*limit)
+		First: func(base, key string) (string, error) {
+			names, err := listModels(ctx, base, key, 10*limit)
 			if len(names) == 0 {
-				return ""
+				return "", err
 			}
-			return names[0]
+			return names[0], nil
 		},
 	}
 }
 
-// listModels returns the models a server lists; ok says that it is a model
-// server at all.
-func listModels(ctx context.Context, base, key string, limit time.Duration) (names []string, ok bool) {
+// listModels returns the models a server lists. The error says that it is no
+// model server, or why that could not be found out; it names no address.
+func listModels(ctx context.Context, base, key string, limit time.Duration) (names []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/models", nil)
 	if err != nil {
-		return nil, false
+		return nil, withoutURL(err)
 	}
 	if key != "" {
 		req.Header.Set("Authorization", "Bearer "+key)
@@ -260,7 +267,7 @@ func listModels(ctx context.Context, base, key string, limit time.Duration) (nam
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return nil, false
+		return nil, withoutURL(err)
 	}
 	defer res.Body.Close()
 	var list struct {
@@ -269,13 +276,27 @@ func listModels(ctx context.Context, base, key string, limit time.Duration) (nam
 		} `json:"data"`
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, 4<<20))
-	if err != nil || res.StatusCode != http.StatusOK || json.Unmarshal(body, &list) != nil || list.Data == nil {
-		return nil, false
+	switch {
+	case err != nil:
+		return nil, withoutURL(err)
+	case res.StatusCode != http.StatusOK:
+		return nil, errors.New("it answered " + res.Status)
+	case json.Unmarshal(body, &list) != nil || list.Data == nil:
+		return nil, errors.New("its answer is no list of models")
 	}
 	for _, m := range list.Data {
 		if m.ID != "" {
 			names = append(names, m.ID)
 		}
 	}
-	return names, true
+	return names, nil
+}
+
+// withoutURL takes the address, which may hold a secret, off what net/http says.
+func withoutURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
 }

@@ -2,6 +2,9 @@ package model_test
 
 import (
 	"errors"
+	"io"
+	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -49,7 +52,7 @@ func TestTheModelIsChosenInTheDocumentedOrder(t *testing.T) {
 		probed := 0
 		peers := model.Peers{
 			Alive: func(u string) bool { probed++; return u == c.alive },
-			First: func(string, string) string { return "first" },
+			First: func(string, string) (string, error) { return "first", nil },
 		}
 		got, err := model.Choose(func(k string) string { return c.env[k] }, c.flags, c.chat, peers)
 		if probed > 0 && !c.chat {
@@ -66,6 +69,33 @@ func TestTheModelIsChosenInTheDocumentedOrder(t *testing.T) {
 		got.Why = c.want.Why
 		if err != nil || got != c.want || why == "" || !strings.Contains(why, c.want.Why) {
 			t.Errorf("%s: got %+v (%s), %v", name, got, why, err)
+		}
+	}
+}
+
+// proves MOD-05, CLI-03: why a server could not be asked is said, and nothing
+// of its address but what may be shown.
+func TestWhyAServerCouldNotBeAskedForItsModelsIsSaid(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent.Close() // nothing listens there now
+	tls := httptest.NewUnstartedServer(nil)
+	tls.Config.ErrorLog = log.New(io.Discard, "", 0) // the refused handshake is wanted
+	tls.StartTLS()
+	defer tls.Close()
+	strict := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer strict.Close()
+	for base, want := range map[string]string{
+		"http://user:secret@" + silent.Addr().String() + "/v1": "connection refused",
+		tls.URL + "/v1":    "certificate",
+		strict.URL + "/v1": "401 Unauthorized",
+	} {
+		env := vars{"RIPCORD_BASE_URL": base}
+		_, err := model.Choose(func(k string) string { return env[k] }, model.Flags{}, false, model.Loopback(t.Context(), 0))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 }
@@ -97,8 +127,8 @@ func TestTheProbeAsksModelServersOnLoopbackOnly(t *testing.T) {
 	defer srv.Close()
 	defer close(release)
 	p := model.Loopback(t.Context(), 0)
-	if !p.Alive(srv.URL+"/v1") || p.First(srv.URL+"/v1", "") != "a" {
-		t.Error("a model server was not found")
+	if first, err := p.First(srv.URL+"/v1", ""); !p.Alive(srv.URL+"/v1") || first != "a" || err != nil {
+		t.Errorf("a model server was not found: %q, %v", first, err)
 	}
 	for _, path := range []string{"/page", "/none", "/slow"} {
 		from := time.Now()

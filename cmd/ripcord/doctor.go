@@ -177,8 +177,11 @@ func (a *app) checkModel(ctx context.Context) check {
 	if c.Key != "" {
 		key = "key from " + c.KeyVar
 	}
-	if peers.First(c.BaseURL, c.Key) == "" {
-		return bad("model", "check the address, the network and the key", "%s at %s (%s, %s) lists no models within a second", c.Model, c.BaseURL, c.Why, key)
+	switch first, err := peers.First(c.BaseURL, c.Key); {
+	case err != nil:
+		return bad("model", "check the address, the network and the key", "%s at %s (%s, %s) could not be asked: %v", c.Model, c.BaseURL, c.Why, key, err)
+	case first == "":
+		return bad("model", "check the address, the network and the key", "%s at %s (%s, %s) lists no models", c.Model, c.BaseURL, c.Why, key)
 	}
 	return ok("model", "%s at %s (%s, %s), reachable", c.Model, c.BaseURL, c.Why, key)
 }
