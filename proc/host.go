@@ -74,6 +74,11 @@ func NewHost(o Options) (Host, error) {
 	return newHost(o)
 }
 
+// ErrUncertain is matched by the error of a Start that cannot tell whether the
+// command ran: its guardian was killed at that moment. What there was of the
+// tree is ended.
+var ErrUncertain = errors.New("it is not known whether the command ran")
+
 // errClosed is what a closed host says.
 var errClosed = errors.New("process host is closed: nothing is started any more")
 

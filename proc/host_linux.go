@@ -263,7 +263,7 @@ func (t *tree) launch(ctx context.Context, o order, files []*os.File) error {
 	case st.failed != "":
 		return errors.New(st.failed)
 	case st.started.PID == 0:
-		return errors.New("the guardian was killed before it said that the command runs; it is not known to have run")
+		return fmt.Errorf("its guardian was killed as it began: %w", ErrUncertain)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -83,6 +84,9 @@ func (b *bash) Execute(ctx context.Context, call *tool.Call) (tool.Result, error
 	if err != nil {
 		if interrupted := tool.SignalOf(call).Checkpoint(); interrupted != nil {
 			return tool.Result{}, interrupted
+		}
+		if errors.Is(err, proc.ErrUncertain) {
+			return tool.Result{}, tool.Replyf("%w. Its effects may be partial: check before repeating it. Do not retry blindly", err)
 		}
 		return tool.Result{}, tool.Replyf("the command did not start, nothing was run: %w", err)
 	}

@@ -3,6 +3,7 @@ package builtin_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -150,6 +151,17 @@ func TestACommandThatCannotBeMadeIsAReply(t *testing.T) {
 		if e := b.do(t, bash, t.TempDir(), args); e.Result.Success || !strings.Contains(e.Err, want) || len(b.recorder.Payloads()) != 0 {
 			t.Errorf("%s: %s %q", args, e.Outcome, e.Err)
 		}
+	}
+}
+
+// proves TOL-03, REC-04, TOL-07: whose start cannot be told is never said not to
+// have run.
+func TestACommandThatMayHaveRunIsNotSaidNotToHave(t *testing.T) {
+	h := &fakeHost{err: fmt.Errorf("start c1: %w", proc.ErrUncertain)}
+	b := newBench()
+	e := b.do(t, bashOf(t, builtin.Options{Host: h}), t.TempDir(), command("x"))
+	if e.Result.Success || strings.Contains(e.Err, "nothing was run") || !strings.Contains(e.Err, "not known") || !strings.Contains(e.Err, "Do not retry blindly") {
+		t.Errorf("%s %q", e.Outcome, e.Err)
 	}
 }
 
