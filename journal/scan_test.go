@@ -35,7 +35,7 @@ func scan(b []byte, o journal.ScanOptions) (items []journal.Item, found *journal
 	return items, sc.Found()
 }
 
-// proves LOG-02, LOG-16: from any trusted place, as from the beginning.
+// proves LOG-02: from any trusted place, as from the beginning.
 func TestAScanMayBeginBehindAnyRecord(t *testing.T) {
 	b := sample(t, 3)
 	all, _ := scan(b, journal.ScanOptions{})

@@ -17,7 +17,8 @@ import (
 	"github.com/ripcord-go/ripcord/model"
 )
 
-// proves MOD-02, TRN-10, B068: the code decides what is tried again.
+// proves MOD-02, TRN-10, TOL-06, B068: the code decides what is tried again; a
+// 403 of the model's own is the engine's error.
 func TestARefusalIsTypedByItsKindBeforeItsStatus(t *testing.T) {
 	for _, c := range []struct {
 		status int

@@ -59,10 +59,10 @@ func TestEmptyCgroupsOfTheDeadAreRemoved(t *testing.T) {
 	}
 }
 
-// proves PRC-02, PRC-03, PRC-04, PRC-05, PRC-06, PRC-07, TOL-21, REC-07, REC-04, B001, B003, B005, B008, B010, B168
+// proves PRC-02, PRC-03, PRC-04, PRC-05, PRC-06, PRC-07, LOG-11, TOL-21, REC-07, REC-04, B001, B003, B005, B008, B010, B168
 func TestCgroupLane(t *testing.T) { proctest.Run(t, cgroupLane(t)) }
 
-// proves PRC-02, PRC-03, PRC-04, PRC-05, PRC-06, PRC-07, TOL-21, REC-07, REC-04, B001, B003, B005, B008, B010, B168
+// proves PRC-02, PRC-03, PRC-04, PRC-05, PRC-06, PRC-07, LOG-11, TOL-21, REC-07, REC-04, B001, B003, B005, B008, B010, B168
 func TestGuardianLane(t *testing.T) { proctest.Run(t, guardianLane()) }
 
 // proves PRC-02, PRC-03, PRC-05, PRC-06, PRC-07

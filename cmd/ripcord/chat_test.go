@@ -223,8 +223,7 @@ func TestAClosedTerminalIsAStop(t *testing.T) {
 	}
 }
 
-// proves IFC-05, PRC-08, TUI-03: SIGTERM ends the chat anywhere and gives the
-// terminal back.
+// proves IFC-05, PRC-08: SIGTERM ends the chat anywhere, with the books closed.
 func TestSIGTERMEndsTheChat(t *testing.T) {
 	c := openChat(t, "--yes")
 	c.sees("scripted")

@@ -233,7 +233,7 @@ func TestACommandThatHadEndedIsFinishedWhateverComes(t *testing.T) {
 	}
 }
 
-// proves PRC-05, TOL-22: what a command left running becomes a job and is not
+// proves PRC-05: what a command left running becomes a job and is not
 // waited for; where nobody can own it, it is ended.
 func TestLeftoversBecomeJobsOrEnd(t *testing.T) {
 	for name, adopt := range map[string]error{"owned": nil, "nobody can": tool.ErrNoJobs} {
