@@ -25,3 +25,6 @@ func SignalGroup(pgid int, reaped bool, sig unix.Signal) bool {
 	}
 	return g.group(sig)
 }
+
+// SyncExit makes a command's output and exit record durable.
+func SyncExit(spool string) error { return syncExit(spool) }
