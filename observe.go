@@ -43,8 +43,15 @@ func observe(ctx context.Context, dir string, l *turn.Ledger, dry bool) []event.
 		out = append(out, e)
 	}
 	for _, c := range turn.OpenCalls(l) {
-		if note := fileNote(l.Header.Cwd, c); note != "" && !seen[c.ID] {
-			out = append(out, event.Evidence{Call: c.ID, Note: note})
+		if seen[c.ID] {
+			continue
+		}
+		e := event.Evidence{Call: c.ID, Note: fileNote(l.Header.Cwd, c)}
+		if c.Spool != "" { // its process was seen to end, and what it left is there
+			read(spoolPath(dir, c.Spool), &e)
+		}
+		if e.Note != "" || e.Ended || e.Bytes > 0 {
+			out = append(out, e)
 		}
 	}
 	return out
