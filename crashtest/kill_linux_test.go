@@ -173,8 +173,9 @@ func truths(b []byte) map[event.CallID]*truth {
 	return out
 }
 
-// resume opens what the dead left, looks at it, and has one more turn done.
-func (s *scene) resume() {
+// resume opens what the dead left, looks at it, and has one more turn done. It
+// returns what the model is told about each call.
+func (s *scene) resume() (says map[event.CallID]*truth) {
 	s.t.Helper()
 	s.gone()
 	before := s.journals()
@@ -196,7 +197,8 @@ func (s *scene) resume() {
 		}
 		after := s.journals()[id]
 		s.complain(crashtest.Judge(crashtest.Case{Intended: lines, Floor: whole, Journal: after, Runs: atDeath, Ended: crashtest.FoundEnded(after)}))
-		s.told(was, truths(after), atDeath)
+		says = truths(after)
+		s.told(was, says, atDeath)
 		res, err := (&crashtest.Stage{Service: r.rt, ID: id}).Run(s.t.Context(), "and now?")
 		if err != nil || *res.Outcome != event.TurnCompleted || len(res.Calls) != 0 {
 			s.t.Errorf("the next turn: %+v %v", res, err)
@@ -220,6 +222,7 @@ func (s *scene) resume() {
 		}
 	}
 	s.gone()
+	return says
 }
 
 // told judges what recovery says about each call against the ledger.
@@ -291,15 +294,16 @@ func TestKillAtEachPointOfAWrite(t *testing.T) {
 	type kill struct {
 		name string
 		v    victim
-		want int // lines of c2 in the end, -1: 0 or 1
+		want int               // lines of c2 in the end, -1: 0 or 1
+		told event.CallOutcome // of c2; empty: several are true
 	}
 	kills := []kill{
-		{"K1", victim{Point: crashtest.AfterSync, Type: event.TypeInboxAccepted, N: 1}, 0},
-		{"K2", victim{Point: crashtest.AfterWrite, Type: event.TypeChunk, N: 2}, 0},
-		{"K3", victim{Point: crashtest.AfterSync, Type: event.TypeAssistantMessage, N: 1}, 0},
-		{"K4", victim{Point: inTool, Type: event.TypeCallStarted, N: 2, Line: "c2"}, 1},
-		{"K5", victim{Point: crashtest.BeforeWrite, Type: event.TypeCallEnded, N: 2}, 1},
-		{"K6", victim{Point: crashtest.AfterSync, Type: event.TypeCallEnded, N: 2}, 1},
+		{"K1", victim{Point: crashtest.AfterSync, Type: event.TypeInboxAccepted, N: 1}, 0, ""},
+		{"K2", victim{Point: crashtest.AfterWrite, Type: event.TypeChunk, N: 2}, 0, ""},
+		{"K3", victim{Point: crashtest.AfterSync, Type: event.TypeAssistantMessage, N: 1}, 0, event.CallSkipped},
+		{"K4", victim{Point: inTool, Type: event.TypeCallStarted, N: 2, Line: "c2"}, 1, event.CallUnknown},
+		{"K5", victim{Point: crashtest.BeforeWrite, Type: event.TypeCallEnded, N: 2}, 1, event.CallFinished}, // its guardian kept the end
+		{"K6", victim{Point: crashtest.AfterSync, Type: event.TypeCallEnded, N: 2}, 1, event.CallFinished},
 	}
 	types := []event.Type{event.TypeSessionOpened, event.TypeInboxAccepted, event.TypeTurnStarted, event.TypeModelRequest,
 		event.TypeAssistantMessage, event.TypeCallStarted, event.TypeProcessStarted, event.TypeCallEnded, event.TypeStepEnded, event.TypeTurnEnded}
@@ -313,7 +317,7 @@ func TestKillAtEachPointOfAWrite(t *testing.T) {
 				if typ == event.TypeStepEnded || typ == event.TypeTurnEnded {
 					want = 1
 				}
-				kills = append(kills, kill{fmt.Sprintf("%s of %s", p, typ), victim{Point: p, Type: typ, N: n}, want})
+				kills = append(kills, kill{fmt.Sprintf("%s of %s", p, typ), victim{Point: p, Type: typ, N: n}, want, ""})
 			}
 		}
 	}
@@ -333,7 +337,10 @@ func TestKillAtEachPointOfAWrite(t *testing.T) {
 			if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != -1 {
 				t.Fatalf("the process was not killed: %v\n%s", err, out)
 			}
-			s.resume()
+			says := s.resume()
+			if c := says["c2"]; k.told != "" && (c == nil || c.outcome != k.told) {
+				t.Errorf("the model is told %+v about the second call, want %s", c, k.told)
+			}
 			if got := s.lines()["c2"]; k.want >= 0 && got != k.want || got > 1 {
 				t.Errorf("the second call left %d lines, want %d", got, k.want)
 			}

@@ -97,6 +97,9 @@ func (r *Recording) live(ctx context.Context, rig *Rig, store *mem.Store, b []by
 		out = append(out, Violation{3, fmt.Sprintf("the journal does not verify: %+v", rep)})
 	}
 	got := store.Bytes(id)
+	if n := bytes.Count(got[len(b):], []byte(`"type":"turn/start"`)); n != 1 {
+		out = append(out, Violation{6, fmt.Sprintf("one turn was asked for and %d were begun", n)})
+	}
 	if !bytes.HasPrefix(got, b) {
 		out = append(out, Violation{13, "going on changed what stood there"})
 	}
@@ -107,7 +110,7 @@ func (r *Recording) live(ctx context.Context, rig *Rig, store *mem.Store, b []by
 // its start included, was told after it was durable, and each acknowledgement
 // begins a new batch (invariants 1, 6, 9).
 func (r *Recording) Durable() []Violation {
-	out := Judge(Case{Intended: r.Lines, Records: r.Records, Floor: event.Seq(len(r.Lines) - 1), Journal: r.Bytes, Runs: r.Runs, Life: true, Kept: r.open()})
+	out := Judge(Case{Intended: r.Lines, Records: r.Records, Floor: event.Seq(len(r.Lines) - 1), Journal: r.Bytes, Runs: r.Runs, Life: true, Kept: r.left()})
 	say := func(invariant int, format string, args ...any) {
 		out = append(out, Violation{invariant, fmt.Sprintf(format, args...)})
 	}
@@ -146,8 +149,8 @@ func (r *Recording) Durable() []Violation {
 	return out
 }
 
-// open lists the jobs that the recorded run left running, as it was told to.
-func (r *Recording) open() (out []event.JobID) {
+// left lists the jobs that the recorded run left running, as it was told to.
+func (r *Recording) left() (out []event.JobID) {
 	for i := range r.Records {
 		if p, err := r.Records[i].Body(); err == nil {
 			if j, ok := p.(event.JobStarted); ok && j.Keep {

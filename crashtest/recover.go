@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/interrupt"
@@ -124,6 +125,9 @@ func (r *Recording) Try(ctx context.Context, w Wreck, s Sight) []Violation {
 	if err != nil {
 		return []Violation{{3, "recovery failed: " + err.Error()}}
 	}
+	if s == SeesEnded && fmt.Sprint(once.Ended) != fmt.Sprint(r.open(w.Keep)) {
+		return []Violation{{12, fmt.Sprintf("recovery looked for the ends of calls %v, open are %v", once.Ended, r.open(w.Keep))}}
+	}
 	out := Judge(Case{Intended: r.Lines, Records: r.Records, Floor: event.Seq(w.Keep - 1), Journal: once.Bytes, Kept: once.Kept, Ended: once.Ended})
 	out = append(out, r.torn(w, once)...)
 	twice, err := Recover(ctx, r.ID, once.Bytes, s)
@@ -132,6 +136,19 @@ func (r *Recording) Try(ctx context.Context, w Wreck, s Sight) []Violation {
 	}
 	if len(once.Kept) == 0 { // a kept job is looked for at each opening
 		out = append(out, Same(once.Bytes, twice.Bytes)...)
+	}
+	return out
+}
+
+// open lists the calls that had started and not ended after n records.
+func (r *Recording) open(n int) (out []event.CallID) {
+	for i := range r.Records[:n] {
+		switch r.Records[i].Type {
+		case event.TypeCallStarted:
+			out = append(out, r.Records[i].Call)
+		case event.TypeCallEnded:
+			out = slices.DeleteFunc(out, func(id event.CallID) bool { return id == r.Records[i].Call })
+		}
 	}
 	return out
 }
