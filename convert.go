@@ -97,6 +97,10 @@ func toError(err error) error {
 		return &api.Error{Code: event.FailDamaged, Message: damaged.Error(), Err: err}
 	case errors.As(err, &future):
 		return &api.Error{Code: "future", Message: future.Error(), Err: err}
+	case errors.Is(err, session.ErrDropped):
+		return &api.Error{Code: "dropped", Message: err.Error(), Hint: "submit it again if it is still wanted", Err: err}
+	case errors.Is(err, session.ErrClosed):
+		return &api.Error{Code: event.FailUsage, Message: err.Error(), Hint: "open it again", Err: err}
 	case errors.Is(err, journal.ErrNotFound), errors.Is(err, session.ErrNoInput), errors.Is(err, session.ErrNoJob):
 		return &api.Error{Code: "not_found", Message: err.Error(), Hint: "see `ripcord sessions list`", Err: err}
 	case errors.Is(err, journal.ErrStorage):

@@ -114,7 +114,9 @@ func (r *Runtime) Close(ctx context.Context) error {
 
 // Run is the short form for programs: it submits text to a session and returns
 // the result of its turn. The turn belongs to ctx: when ctx ends, it is stopped
-// with PARENT_CANCELLED, its books are closed, and the result says so.
+// with PARENT_CANCELLED, its books are closed, and the result says so. Where the
+// turn reached another end first, or had not begun and now never does, the error
+// is ctx's cause.
 func (r *Runtime) Run(ctx context.Context, id event.SessionID, text string) (api.Result, error) {
 	l, err := r.get(id)
 	if err != nil {
@@ -128,18 +130,32 @@ func (r *Runtime) Run(ctx context.Context, id event.SessionID, text string) (api
 	if err != nil {
 		return api.Result{}, toError(err)
 	}
-	// The turn's own end is what is waited for: it comes within the bounds.
-	wait, stop := interrupt.CallContext(ctx)
-	defer stop()
-	sum, err := l.Wait(wait, input)
+	sum, err := r.attend(ctx, l, input)
 	if err != nil {
-		return api.Result{}, toError(err)
+		return api.Result{}, err
 	}
 	res := resultOf(id, sum)
 	if cause := context.Cause(ctx); cause != nil && sum.Outcome != event.TurnAborted {
 		return res, cause // the caller asked to stop and the turn reached another end first
 	}
 	return res, nil
+}
+
+// attend waits for the turn of input as its caller. When ctx ends first, input
+// that still waits is taken back; a turn that runs is being stopped, and its own
+// end is waited for: it comes within the bounds.
+func (r *Runtime) attend(ctx context.Context, l *session.Live, input event.InputID) (turn.Summary, error) {
+	sum, err := l.Wait(ctx, input)
+	if err == nil || ctx.Err() == nil {
+		return sum, toError(err)
+	}
+	wait, stop := interrupt.CallContext(ctx)
+	defer stop()
+	if l.Withdraw(wait, input, "caller") == nil {
+		return turn.Summary{}, context.Cause(ctx)
+	}
+	sum, err = l.Wait(wait, input)
+	return sum, toError(err)
 }
 
 func (r *Runtime) get(id event.SessionID) (*session.Live, error) {

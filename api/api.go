@@ -306,7 +306,7 @@ type Buried struct {
 
 // Error is a refused or failed request.
 type Error struct {
-	Code    event.FailureCode `json:"code"` // or "stale", "not_found", "unsupported"
+	Code    event.FailureCode `json:"code"` // or "stale", "not_found", "unsupported", "dropped"
 	Message string            `json:"message"`
 	Hint    string            `json:"hint,omitempty"`
 	Owner   *OwnerInfo        `json:"owner,omitempty"` // with code session_busy
