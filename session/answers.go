@@ -11,22 +11,27 @@ import (
 
 const resultsKept = 256 // answers that are remembered for who asks late
 
-// expect notes that input is being accepted, and who drives its turn.
-func (l *Live) expect(id event.InputID, caller context.Context) {
+// expect notes that there will be an answer for each of ids. The driver calls
+// it, so that what can be waited for never depends on who submitted it and
+// whether they stayed for the acknowledgement.
+func (l *Live) expect(ids ...event.InputID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pending[id] = true
-	if caller != nil {
-		l.callers[id] = caller
+	for _, id := range ids {
+		l.pending[id] = true
 	}
 }
 
-// forget undoes expect for input that was not accepted.
-func (l *Live) forget(id event.InputID) {
+// drives notes who drives the turn of an input that is being submitted; nil
+// takes it back.
+func (l *Live) drives(caller context.Context, id event.InputID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.pending, id)
-	delete(l.callers, id)
+	if caller == nil {
+		delete(l.callers, id)
+		return
+	}
+	l.callers[id] = caller
 }
 
 // release answers who waits for input and keeps the answer for who comes late.

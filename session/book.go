@@ -21,27 +21,37 @@ type book struct {
 	loose  int // bytes appended since the last sync
 	frames []event.Record
 	dirty  bool // frames hold records that a checkpoint has not made durable
+	lost   bool // another process writes the journal: nothing is written here again
 	log    *slog.Logger
 }
 
 const looseLimit = 4 << 20 // unsynced bytes after which a sync is made in between
 
-func (b *book) append(ctx context.Context, recs []event.Record) {
+// append writes recs. That the store did not take them is a failure only once
+// too much waits here, or for good: the next checkpoint tries again.
+func (b *book) append(ctx context.Context, recs []event.Record) *event.Failure {
+	if b.lost {
+		return nil
+	}
 	for i := range recs {
 		b.loose += len(recs[i].Data) + 128
 	}
 	b.behind = append(b.behind, recs...)
-	if err := b.catchUp(ctx); err != nil {
+	err := b.catchUp(ctx)
+	switch {
+	case err != nil && b.lost:
+		return failureOf(err)
+	case b.loose > looseLimit:
+		return b.sync(ctx)
+	case err != nil:
 		b.dirty = true
-		b.log.Error("append", "error", err)
-		return
+		b.log.Warn("append", "error", err)
 	}
-	if b.loose > looseLimit {
-		if f := b.sync(ctx); f != nil {
-			b.log.Error("sync", "error", f.Message)
-		}
-	}
+	return nil
 }
+
+// lose gives the journal up: it belongs to another writer.
+func (b *book) lose() { b.lost, b.dirty, b.behind, b.frames = true, true, nil, nil }
 
 // catchUp hands the store what it has not taken yet.
 func (b *book) catchUp(ctx context.Context) error {
@@ -49,6 +59,9 @@ func (b *book) catchUp(ctx context.Context) error {
 		return nil
 	}
 	last, err := b.w.Append(ctx, b.last, b.epoch, b.behind)
+	if errors.Is(err, journal.ErrFenced) {
+		b.lose()
+	}
 	if err != nil {
 		return err
 	}
@@ -78,23 +91,30 @@ func (b *book) sync(ctx context.Context) *event.Failure {
 }
 
 func (b *book) settle(ctx context.Context) error {
+	if b.lost {
+		return journal.ErrFenced
+	}
 	if err := b.catchUp(ctx); err != nil {
 		return err
 	}
 	_, err := b.w.Sync(ctx)
+	if errors.Is(err, journal.ErrFenced) {
+		b.lose()
+	}
 	return err
 }
 
-// ending reports whether a turn's end waits to be made durable.
+// ending reports whether a turn's end, or the marker that begins it, waits to
+// be made durable.
 func (b *book) ending() bool {
-	ends := func(r event.Record) bool { return r.Type == event.TypeTurnEnded }
+	ends := func(r event.Record) bool { return r.Type == event.TypeTurnMarked || r.Type == event.TypeTurnEnded }
 	return slices.ContainsFunc(b.behind, ends) || slices.ContainsFunc(b.frames, ends)
 }
 
 func failureOf(err error) *event.Failure {
 	f := &event.Failure{Code: event.FailStorage, Message: err.Error(), Hint: "make room or mend the disk; the session goes on by itself once it can write"}
 	if errors.Is(err, journal.ErrFenced) {
-		f.Hint = "another process writes this session now: open it again"
+		f.Code, f.Hint = event.FailBusy, "another process writes this session now: release it here and open it again"
 	}
 	return f
 }

@@ -67,6 +67,10 @@ func (l *Live) trip() (turn.Input, bool) {
 		return nil, false
 	}
 	l.told = act
+	l.log.Info(cause.Reason.String(), "turn", act.turn, "who", cause.Who)
+	if cause.Reason == interrupt.LeaseLost || cause.Reason == interrupt.HolderLost {
+		l.book.lose() // whoever holds the session now writes this turn's end
+	}
 	return turn.Tripped{Cause: cause}, true
 }
 
@@ -105,6 +109,7 @@ func (l *Live) step(in turn.Input) {
 	if s, ok := in.(turn.Streamed); ok && l.state.Hears(s.Ticket) {
 		l.show(s)
 	}
+	l.watchAttempt(in)
 	before := l.state.Phase()
 	effects := l.state.Step(time.Now(), in)
 	if s, ok := in.(turn.Streamed); ok && l.state.Hears(s.Ticket) {
@@ -117,10 +122,12 @@ func (l *Live) step(in turn.Input) {
 // retryStorage looks whether the disk takes again what it refused.
 func (l *Live) retryStorage() turn.Input {
 	if f := l.book.sync(l.ctx); f != nil {
-		l.setTimer(turn.TimerStorage, l.cfg.Limits.StoreWait)
+		if !l.book.lost {
+			l.setTimer(turn.TimerStorage, l.cfg.Limits.StoreWait)
+		}
 		return turn.Fired{Timer: turn.TimerStorage}
 	}
-	l.log.Info("storage works again", "session", l.cfg.ID)
+	l.log.Info("storage works again")
 	return turn.StorageWorks{}
 }
 
@@ -137,6 +144,10 @@ func (l *Live) perform(effects []turn.Effect) {
 			if failed == nil {
 				failed = l.book.sync(l.ctx)
 			}
+		case turn.Append:
+			if f := l.record(e.Records); failed == nil {
+				failed = f
+			}
 		case turn.Reply:
 			if failed != nil && e.Err == nil {
 				refused = append(refused, e.Token)
@@ -152,8 +163,8 @@ func (l *Live) perform(effects []turn.Effect) {
 		}
 	}
 	if failed != nil {
-		l.log.Error("storage failed", "session", l.cfg.ID, "error", failed.Message)
-		l.queue = append(append([]turn.Input{turn.StorageFailed{Failure: *failed, Refused: refused}}, undone...), l.queue...)
+		l.log.Error("storage failed", "error", failed.Message)
+		l.queue = append(append([]turn.Input{turn.StorageFailed{Failure: *failed, Refused: refused, Lost: l.book.lost}}, undone...), l.queue...)
 	}
 	if l.book.clean() {
 		l.hub.push(l.book.shown()...)
@@ -164,7 +175,7 @@ func (l *Live) perform(effects []turn.Effect) {
 // returns what the machine has to hear about the rest.
 func (l *Live) withhold(e turn.Effect) []turn.Input {
 	switch e := e.(type) {
-	case turn.Append, turn.Retire, turn.SetTimer, turn.StopTimer, turn.Trip, turn.Show:
+	case turn.Retire, turn.SetTimer, turn.StopTimer, turn.Trip, turn.Show:
 		l.do(e)
 	case turn.Ask:
 		return []turn.Input{turn.Answered{Ticket: e.Ticket, Cut: true}}
@@ -172,15 +183,13 @@ func (l *Live) withhold(e turn.Effect) []turn.Input {
 		return []turn.Input{turn.End{Turn: e.Call.Turn, Call: e.Call.ID, Ended: event.CallEnded{Outcome: event.CallSkipped}}}
 	case turn.RunHooks:
 		return []turn.Input{turn.Hooked{}}
-	case turn.Arm, turn.Judge, turn.Question, turn.Publish, turn.Wake, turn.Sync, turn.Reply:
+	case turn.Arm, turn.Judge, turn.Question, turn.Publish, turn.Wake, turn.Append, turn.Sync, turn.Reply:
 	}
 	return nil
 }
 
 func (l *Live) do(e turn.Effect) {
 	switch e := e.(type) {
-	case turn.Append:
-		l.record(e.Records)
 	case turn.Arm:
 		l.arm(e)
 	case turn.Retire:
@@ -215,28 +224,32 @@ func (l *Live) do(e turn.Effect) {
 			f.Turn = l.state.Turn.Number
 		}
 		if e.State == "bug" {
-			l.log.Error("internal error", "session", l.cfg.ID, "error", e.Text)
+			l.log.Error("internal error", "error", e.Text)
 		}
 		l.hub.live(f)
-	case turn.Sync, turn.Reply: // performed in perform
+	case turn.Append, turn.Sync, turn.Reply: // performed in perform
 	}
 }
 
-// record writes records and releases who waits for inputs that were dropped.
-func (l *Live) record(recs []event.Record) {
-	l.book.append(l.ctx, recs)
+// record writes records, remembers which inputs can be waited for, and releases
+// who waits for those that were dropped. It returns why the turn cannot go on.
+func (l *Live) record(recs []event.Record) *event.Failure {
+	failed := l.book.append(l.ctx, recs)
 	for i := range recs {
-		if p, err := recs[i].Body(); err == nil {
-			if d, ok := p.(event.InboxDropped); ok {
-				l.release(d.ID, outcome{err: ErrDropped})
-			}
+		switch p, _ := recs[i].Body(); p := p.(type) { // our own: it decodes
+		case event.InboxAccepted:
+			l.expect(p.ID)
+		case event.InboxDropped:
+			l.release(p.ID, outcome{err: ErrDropped})
 		}
 	}
+	return failed
 }
 
 func (l *Live) arm(e turn.Arm) {
 	coord := interrupt.New(interrupt.Options{Fault: func(err error) { l.log.Error("interrupt", "error", err) }})
 	act := &active{turn: e.Turn, inputs: e.Inputs, coord: coord}
+	l.expect(e.Inputs...)
 	l.mu.Lock()
 	for _, id := range e.Inputs {
 		if c := l.callers[id]; c != nil {

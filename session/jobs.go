@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/interrupt"
@@ -16,17 +15,17 @@ import (
 
 // jobs are the processes that outlive their calls. The session owns their ends.
 type jobs struct {
-	mu       sync.Mutex
-	next     int
-	running  map[event.JobID]*job
-	watchers sync.WaitGroup
+	mu      sync.Mutex
+	next    int
+	running map[event.JobID]*job
 }
 
 type job struct {
 	id      event.JobID
 	process tool.Process
 	keep    bool
-	by      string // who ended it
+	by      string        // who ended it
+	done    chan struct{} // closed when its watcher has ended: its end is recorded, or left to recovery
 }
 
 // ErrNoJob is returned for a job that does not run here.
@@ -44,22 +43,28 @@ func (l *Live) adopt(ctx context.Context, j tool.Job) (event.JobID, error) {
 	id := event.JobID(fmt.Sprintf("j%d", l.jobs.next))
 	l.jobs.mu.Unlock()
 	p := l.relative(event.JobStarted{ID: id, Call: j.Call, Command: j.Command, PIDs: j.Process.PIDs(), Keep: j.Keep, Spool: j.Spool})
-	if _, err := l.ask(ctx, func(t turn.Token) turn.Input { return turn.Fact{Payload: p, Token: t} }); err != nil {
+	_, err := l.ask(ctx, func(t turn.Token) turn.Input { return turn.Fact{Payload: p, Token: t} })
+	var refused *turn.RefusedError
+	if err == nil || errors.As(err, &refused) { // refused by the disk alone: it is a job, and whoever asked ends it
+		l.watch(&job{id: id, process: j.Process, keep: j.Keep})
+	}
+	if err != nil {
 		return "", err
 	}
-	l.watch(&job{id: id, process: j.Process, keep: j.Keep})
 	return id, nil
 }
 
 // watch follows a job to its end on a goroutine of its own.
 func (l *Live) watch(j *job) {
+	j.done = make(chan struct{})
 	l.jobs.mu.Lock()
 	if l.jobs.running == nil {
 		l.jobs.running = map[event.JobID]*job{}
 	}
 	l.jobs.running[j.id] = j
 	l.jobs.mu.Unlock()
-	l.jobs.watchers.Go(func() {
+	l.work.Go(func() {
+		defer close(j.done)
 		select {
 		case <-j.process.Gone():
 		case <-l.ctx.Done():
@@ -82,8 +87,10 @@ func (l *Live) watch(j *job) {
 	})
 }
 
-// stopAll ends every job that is not kept and waits for their records.
-func (js *jobs) stopAll(l Limits) {
+// stopAll ends every job that is not kept and waits for their records. When ctx
+// ends, nothing is asked any more: what is left is forced. The error names what
+// could not be ended.
+func (js *jobs) stopAll(ctx context.Context, l Limits) error {
 	js.mu.Lock()
 	var stop []*job
 	for _, j := range js.running {
@@ -92,29 +99,33 @@ func (js *jobs) stopAll(l Limits) {
 			stop = append(stop, j)
 		}
 	}
-	kept := len(js.running) > len(stop)
 	js.mu.Unlock()
 	var wg sync.WaitGroup
-	for _, j := range stop {
-		wg.Go(func() { j.process.Stop(interrupt.Ladder{Grace: l.JobGrace, Bound: l.JobBound}) })
+	left := make([]error, len(stop))
+	for i, j := range stop {
+		wg.Go(func() {
+			hurry := context.AfterFunc(ctx, func() { j.process.Stop(interrupt.Ladder{}) })
+			defer hurry()
+			if left[i] = j.stop(l); left[i] == nil {
+				<-j.done // the driver is there to record it
+			}
+		})
 	}
-	wg.Wait()
-	if !kept {
-		waitFor(&js.watchers, l.JobBound)
+	if err := wait(ctx, &wg); err != nil {
+		return err
 	}
+	return errors.Join(left...)
 }
 
-// waitFor waits for wg, for d at most.
-func waitFor(wg *sync.WaitGroup, d time.Duration) {
-	done := make(chan struct{})
-	go func() { wg.Wait(); close(done) }() // ends when what it waits for does
-	select {
-	case <-done:
-	case <-time.After(d):
+// stop climbs the ladder; the error names what outlived it.
+func (j *job) stop(l Limits) error {
+	if pids := j.process.Stop(interrupt.Ladder{Grace: l.JobGrace, Bound: l.JobBound}); len(pids) > 0 {
+		return fmt.Errorf("job %s: processes %v could not be ended", j.id, pids)
 	}
+	return nil
 }
 
-// Kill ends a job by hand.
+// Kill ends a job by hand. The error names what outlived it.
 func (l *Live) Kill(id event.JobID, by string) error {
 	l.jobs.mu.Lock()
 	j := l.jobs.running[id]
@@ -125,8 +136,7 @@ func (l *Live) Kill(id event.JobID, by string) error {
 	if j == nil {
 		return ErrNoJob
 	}
-	j.process.Stop(interrupt.Ladder{Grace: l.cfg.Limits.JobGrace, Bound: l.cfg.Limits.JobBound})
-	return nil
+	return j.stop(l.cfg.Limits)
 }
 
 // Keep says whether a job outlives the session and the runtime.
@@ -140,13 +150,16 @@ func (l *Live) Keep(ctx context.Context, id event.JobID, keep bool) error {
 	if err := j.process.Keep(keep); err != nil {
 		return err
 	}
-	l.jobs.mu.Lock()
-	j.keep = keep
-	l.jobs.mu.Unlock()
 	_, err := l.ask(ctx, func(t turn.Token) turn.Input {
 		return turn.Fact{Payload: event.JobKept{ID: id, Keep: keep}, Token: t}
 	})
-	return err
+	if err != nil { // as it was: nothing lives on that no record keeps
+		return errors.Join(err, j.process.Keep(!keep))
+	}
+	l.jobs.mu.Lock()
+	j.keep = keep
+	l.jobs.mu.Unlock()
+	return nil
 }
 
 // Tree is a process tree as the owner of a job sees it.

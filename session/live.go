@@ -35,7 +35,8 @@ type Live struct {
 	tokens map[turn.Token]chan answer
 	token  turn.Token
 	timers map[turn.Timer]*time.Timer
-	told   *active // whose trip the machine was told of
+	told   *active     // whose trip the machine was told of
+	asking turn.Ticket // the attempt that has not ended; 0 if none
 	offs   map[int]int
 
 	mu      sync.Mutex
@@ -46,11 +47,12 @@ type Live struct {
 	pending map[event.InputID]bool // accepted, or being accepted, and not ended
 	callers map[event.InputID]context.Context
 	status  Status
-	stray   map[event.CallID]string // quarantined and still running
+	stray   map[string]string // cut off and still running
 
 	closer chan struct{} // held by the one who closes
 	leave  sync.Once     // closes quit
-	closed bool          // guarded by closer
+	given  chan struct{} // closed once the journal is given up; nothing of the session is left but work that will not end
+	loss   error         // what closing could not do; guarded by closer
 }
 
 // active is the turn that can be stopped now.
@@ -154,7 +156,9 @@ type Input struct {
 }
 
 // Submit accepts input durably and returns its address. It does not wait for
-// the turn. ctx bounds the acceptance only.
+// the turn. ctx bounds the acceptance only: when it ends first, the input may
+// or may not have been accepted; submitted again under the same key it is
+// accepted once.
 func (l *Live) Submit(ctx context.Context, in Input) (event.InputID, error) {
 	if l.cfg.Model == nil {
 		return "", &turn.RefusedError{Failure: event.Failure{Code: event.FailConfig, Message: "the session has no model", Hint: "configure one"}}
@@ -162,18 +166,21 @@ func (l *Live) Submit(ctx context.Context, in Input) (event.InputID, error) {
 	if in.ID == "" {
 		in.ID = l.newInput()
 	}
-	l.expect(in.ID, in.Caller)
+	l.drives(in.Caller, in.ID)
 	v, err := l.ask(ctx, func(t turn.Token) turn.Input {
 		return turn.Submit{Token: t, Accepted: event.InboxAccepted{ID: in.ID, Input: in.Input, Priority: event.PriorityLater,
 			Key: in.Key, Options: in.Options, By: in.By}}
 	})
-	if err != nil {
-		l.forget(in.ID)
+	var refused *turn.RefusedError
+	if errors.As(err, &refused) {
+		l.drives(nil, in.ID)
+	}
+	if err != nil { // where ctx ended it is not known: submit it again under its key
 		return "", err
 	}
 	id := v.(event.InputID)
 	if id != in.ID { // accepted before, under its key
-		l.forget(in.ID)
+		l.drives(nil, in.ID)
 	}
 	return id, nil
 }
@@ -194,11 +201,7 @@ func (l *Live) Continue(ctx context.Context, by string, held bool) (event.InputI
 		return "", &turn.RefusedError{Failure: event.Failure{Code: event.FailConfig, Message: "the session has no model", Hint: "configure one"}}
 	}
 	id := l.newInput()
-	l.expect(id, nil)
 	_, err := l.ask(ctx, func(t turn.Token) turn.Input { return turn.Go{ID: id, By: by, Held: held, Token: t} })
-	if err != nil {
-		l.forget(id)
-	}
 	return id, err
 }
 
@@ -245,7 +248,6 @@ func (l *Live) Interrupt(a Address, cause interrupt.Cause, force bool) (Stop, er
 	}
 	switch {
 	case first:
-		l.log.Info(cause.Reason.String(), "turn", act.turn, "who", cause.Who)
 		return Stopping, nil
 	case act.coord.IsClosed():
 		return StopIdle, nil
@@ -316,29 +318,56 @@ func (l *Live) Close(ctx context.Context, reason interrupt.Reason) error {
 	case <-ctx.Done():
 		return fmt.Errorf("close session %s: %w", l.cfg.ID, context.Cause(ctx))
 	}
-	if l.closed {
-		return nil
+	if !l.Closed() {
+		if err := l.shut(ctx, reason); err != nil {
+			return fmt.Errorf("close session %s: %w", l.cfg.ID, err)
+		}
 	}
+	if err := wait(ctx, &l.work); err != nil {
+		return fmt.Errorf("close session %s: work of it still runs: %w", l.cfg.ID, err)
+	}
+	if l.loss != nil {
+		return fmt.Errorf("close session %s: %w", l.cfg.ID, l.loss)
+	}
+	return nil
+}
+
+// Closed reports whether the journal was given up: the session can be opened
+// again.
+func (l *Live) Closed() bool {
+	select {
+	case <-l.given:
+		return true
+	default:
+		return false
+	}
+}
+
+// shut takes the session up to where its journal is given up. The driver is the
+// journal's only user: once it has ended nothing that still runs can write, so
+// that the journal does not wait for it.
+func (l *Live) shut(ctx context.Context, reason interrupt.Reason) error {
 	if _, err := l.ask(ctx, func(t turn.Token) turn.Input { return turn.CloseSession{Token: t} }); err != nil && !errors.Is(err, ErrClosed) {
-		return fmt.Errorf("close session %s: %w", l.cfg.ID, err)
+		return err
 	}
 	_, _ = l.Interrupt(Address{}, interrupt.Cause{Reason: reason, Who: "close", At: time.Now()}, false) // idle is fine
 	if err := l.settle(ctx); err != nil {
-		return fmt.Errorf("close session %s: the turn has not ended: %w; recovery will close it", l.cfg.ID, err)
+		return fmt.Errorf("the turn has not ended: %w; recovery will close it", err)
 	}
-	l.jobs.stopAll(l.cfg.Limits)
+	left := l.jobs.stopAll(ctx, l.cfg.Limits)
+	if ctx.Err() != nil {
+		return fmt.Errorf("the jobs have not ended: %w; recovery will look for them", context.Cause(ctx))
+	}
 	l.leave.Do(func() { close(l.quit) })
 	select {
 	case <-l.gone:
 	case <-ctx.Done():
-		return fmt.Errorf("close session %s: %w", l.cfg.ID, context.Cause(ctx))
+		return context.Cause(ctx)
 	}
 	l.end(ErrClosed)
-	if err := wait(ctx, &l.work); err != nil {
-		return fmt.Errorf("close session %s: work of it still runs: %w", l.cfg.ID, err)
-	}
-	l.closed = true
-	return l.book.close()
+	l.loss = errors.Join(left, l.book.close())
+	close(l.given)
+	return nil
 }
 
 // wait waits for wg until ctx ends.

@@ -42,6 +42,7 @@ func Open(ctx context.Context, cfg Config) (*Live, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	cfg.Log = cfg.Log.With("session", cfg.ID)
 	cfg.Limits = cfg.Limits.withDefaults()
 	ledger, past, err := fold(cfg)
 	if err != nil {
@@ -100,8 +101,8 @@ func newLive(ctx context.Context, cfg Config, ledger *turn.Ledger, b *book) *Liv
 		state: turn.NewState(ledger, b.epoch, cfg.Turn), book: b, tokens: map[turn.Token]chan answer{},
 		timers: map[turn.Timer]*time.Timer{}, offs: map[int]int{},
 		waiters: map[event.InputID][]chan outcome{}, results: map[event.InputID]outcome{},
-		callers: map[event.InputID]context.Context{}, pending: map[event.InputID]bool{}, stray: map[event.CallID]string{},
-		closer: make(chan struct{}, 1)}
+		callers: map[event.InputID]context.Context{}, pending: map[event.InputID]bool{}, stray: map[string]string{},
+		closer: make(chan struct{}, 1), given: make(chan struct{})}
 	l.ctx, l.end = interrupt.Lifetime(ctx)
 	l.jobs.next = len(ledger.Jobs)
 	l.hub.shown = ledger.Last()

@@ -34,6 +34,7 @@ func (l *Live) attempt(e turn.Ask) {
 	}
 	l.offs = map[int]int{}
 	sig := act.coord.Signal()
+	l.asking = e.Ticket
 	l.work.Go(func() {
 		in := turn.Answered{Ticket: e.Ticket}
 		in.Failure, in.Cut = l.stream(sig, e)
@@ -52,7 +53,7 @@ func (l *Live) stream(sig interrupt.Signal, e turn.Ask) (failure *event.Failure,
 	defer idle.Stop()
 	defer func() {
 		if p := recover(); p != nil {
-			l.log.Error("model driver panicked", "panic", p, "stack", string(debug.Stack()))
+			l.log.Error("model driver panicked", "turn", e.Turn, "step", e.Step, "panic", p, "stack", string(debug.Stack()))
 			failure = &event.Failure{Code: event.FailInternal, Message: fmt.Sprintf("the model driver panicked: %v", p)}
 		}
 	}()
@@ -63,7 +64,7 @@ func (l *Live) stream(sig interrupt.Signal, e turn.Ask) (failure *event.Failure,
 	}
 	for d, err := range l.cfg.Model.Stream(ctx, req) {
 		if err != nil {
-			return l.attemptFailure(ctx, sig, err)
+			return l.attemptFailure(ctx, sig, e, err)
 		}
 		select {
 		case l.posts <- post{make: func(turn.Token) turn.Input { return turn.Streamed{Ticket: e.Ticket, Delta: d} }}:
@@ -78,7 +79,7 @@ func (l *Live) stream(sig interrupt.Signal, e turn.Ask) (failure *event.Failure,
 
 // attemptFailure maps what the driver returned: cancellation is terminal and
 // never a failure of the model (TRN-19).
-func (l *Live) attemptFailure(ctx context.Context, sig interrupt.Signal, err error) (*event.Failure, bool) {
+func (l *Live) attemptFailure(ctx context.Context, sig interrupt.Signal, e turn.Ask, err error) (*event.Failure, bool) {
 	var me *model.Error
 	switch {
 	case sig.Cancelled() || l.ctx.Err() != nil:
@@ -87,7 +88,7 @@ func (l *Live) attemptFailure(ctx context.Context, sig interrupt.Signal, err err
 		return &event.Failure{Code: event.FailStall, Message: fmt.Sprintf("nothing came from the model for %v", l.cfg.Limits.Idle),
 			Hint: "the provider may be overloaded; try again or another model"}, false
 	case errors.As(err, &me):
-		l.log.Warn("model", "error", err, "below", me.Err)
+		l.log.Warn("model", "turn", e.Turn, "step", e.Step, "attempt", e.Attempt, "error", err, "below", me.Err)
 		f := me.Failure
 		return &f, false
 	default:
@@ -215,7 +216,7 @@ func (l *Live) run(c *turn.Call) {
 	l.work.Go(func() {
 		e, left := r.Do(l.ctx)
 		if e.Stack != "" {
-			l.log.Error("tool panicked", "tool", c.Name, "call", c.ID, "stack", e.Stack)
+			l.log.Error("tool panicked", "turn", c.Turn, "tool", c.Name, "call", c.ID, "stack", e.Stack)
 		}
 		if left != nil {
 			l.drift(c, left)
@@ -228,12 +229,44 @@ func (l *Live) drift(c *turn.Call, left <-chan struct{}) {
 	l.log.Warn("call quarantined", "tool", c.Name, "call", c.ID, "turn", c.Turn)
 	l.adrift.Go(func() {
 		<-left
-		l.mu.Lock()
-		delete(l.stray, c.ID)
-		l.mu.Unlock()
-		l.hub.wakeAll()
+		l.back(string(c.ID))
 	})
 }
+
+// name says in the status what was cut off and runs on, until it is back.
+func (l *Live) name(key, what string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stray[key] = what
+}
+
+func (l *Live) back(key string) {
+	l.mu.Lock()
+	_, named := l.stray[key]
+	delete(l.stray, key)
+	l.mu.Unlock()
+	if named {
+		l.hub.wakeAll()
+	}
+}
+
+// watchAttempt names an attempt that did not end within its grace.
+func (l *Live) watchAttempt(in turn.Input) {
+	switch in := in.(type) {
+	case turn.Answered:
+		if in.Ticket == l.asking {
+			l.asking = 0
+		}
+		l.back(attemptKey(in.Ticket))
+	case turn.Fired:
+		if in.Timer == turn.TimerGrace && l.asking != 0 && l.state.Phase() == turn.PhaseUnwinding {
+			l.name(attemptKey(l.asking), fmt.Sprintf("the model's stream of turn %d", l.state.Turn.Number))
+			l.log.Warn("the model's stream ignores the stop and was cut off", "turn", l.state.Turn.Number)
+		}
+	}
+}
+
+func attemptKey(t turn.Ticket) string { return fmt.Sprintf("attempt %d", t) }
 
 // fence refuses what names a closed turn.
 func (l *Live) fence(act *active) error {
@@ -269,9 +302,7 @@ func (b *callBook) End(ctx context.Context, e tool.Ended) error {
 		fatal = e.Err
 	}
 	if e.Outcome == event.CallQuarantined { // named before anybody can read of it
-		b.l.mu.Lock()
-		b.l.stray[b.call] = fmt.Sprintf("%s (%s) of turn %d", b.name, b.call, b.turn)
-		b.l.mu.Unlock()
+		b.l.name(string(b.call), fmt.Sprintf("%s (%s) of turn %d", b.name, b.call, b.turn))
 	}
 	_, err := b.l.ask(ctx, func(t turn.Token) turn.Input {
 		return turn.End{Turn: b.turn, Call: b.call, Ended: ended(e), Fatal: fatal, Token: t}

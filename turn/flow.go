@@ -237,7 +237,7 @@ func (s *State) finish() {
 
 // abort turns a cause into the ending of TRN-05's table.
 func (s *State) abort(c interrupt.Cause) *How {
-	if c.Reason == interrupt.BudgetExceeded && c.Who != "timeout" {
+	if c.Reason == interrupt.BudgetExceeded && c.Who == string(TimerWall) {
 		return &How{Outcome: event.TurnBudget, Reason: c.Who, Marker: !s.opts.NoMarker, Text: s.opts.MarkerText, Cause: nil}
 	}
 	return &How{Outcome: event.TurnAborted, Cause: &c, Marker: !s.opts.NoMarker, Text: s.opts.MarkerText}
@@ -247,7 +247,7 @@ func (s *State) abort(c interrupt.Cause) *How {
 // reached its end: a finished result is a fact.
 func (s *State) tripped(c interrupt.Cause) {
 	if s.cause == nil {
-		s.cause = &c
+		s.cause, s.stopAt = &c, s.Last()
 	}
 	switch s.phase {
 	case PhaseIdle, PhaseEnding, PhaseArmed, PhaseUnwinding:
@@ -268,7 +268,11 @@ func (s *State) cut(how *How) {
 	if s.attempt.running {
 		s.do(SetTimer{TimerGrace, s.opts.Grace})
 	}
-	if s.how.Outcome == event.TurnFailed && s.cause == nil {
+	switch {
+	case s.cause != nil:
+	case s.lost:
+		s.do(Trip{*s.how.Cause})
+	case s.how.Outcome == event.TurnFailed:
 		s.do(Trip{interrupt.Cause{Reason: interrupt.ParentCancelled, Who: "the turn failed", At: s.now}})
 	}
 	s.do(Show{State: "stopping"})
@@ -322,10 +326,17 @@ func (s *State) hooked() {
 }
 
 // storageFailed: no effect without its durable intent. The turn ends failed,
-// and what can't be written is said all the same.
+// and what can't be written is said all the same. With the journal lost to
+// another writer it is aborted, and whoever holds the journal writes its end.
 func (s *State) storageFailed(in StorageFailed) {
-	s.broken = &in.Failure
-	s.do(Show{"storage_failed", in.Failure.Message}, SetTimer{TimerStorage, time.Second})
+	s.broken, s.lost = &in.Failure, s.lost || in.Lost
+	s.do(Show{"storage_failed", in.Failure.Message})
+	how := &How{Outcome: event.TurnFailed, Error: s.broken}
+	if s.lost {
+		how = &How{Outcome: event.TurnAborted, Cause: &interrupt.Cause{Reason: interrupt.LeaseLost, Who: "journal", At: s.now}}
+	} else {
+		s.do(SetTimer{TimerStorage, time.Second})
+	}
 	for _, t := range in.Refused {
 		if id, ok := s.refused[t]; ok {
 			if _, waits := s.Box.Get(id); waits {
@@ -341,7 +352,7 @@ func (s *State) storageFailed(in StorageFailed) {
 		s.do(Retire{s.turns + 1})
 		s.to(PhaseIdle)
 	case PhaseAsking, PhaseWaiting, PhaseCalling:
-		s.cut(&How{Outcome: event.TurnFailed, Error: s.broken})
+		s.cut(how)
 	case PhaseEnding:
 		if s.turn == 0 { // the ending is written as far as it can be: say so
 			s.hold()

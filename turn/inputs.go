@@ -141,6 +141,7 @@ type Woken struct{}
 type StorageFailed struct {
 	Failure event.Failure
 	Refused []Token
+	Lost    bool // the journal has another writer: nothing is ever written here again
 }
 
 // StorageWorks says that everything recorded is durable again.

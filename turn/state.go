@@ -63,6 +63,7 @@ type State struct {
 	kind    event.TurnKind
 	address event.InputID // of a turn without input
 	cause   *interrupt.Cause
+	stopAt  event.Seq // last record when cause came
 	started time.Time
 
 	attempt   attempt
@@ -76,6 +77,7 @@ type State struct {
 	dropped []string               // thrown away unrun while the turn ran
 	refused map[Token]event.InputID
 	broken  *event.Failure
+	lost    bool // broken for good: another process writes the journal
 	closed  bool
 
 	now time.Time
@@ -295,6 +297,8 @@ func (s *State) accepting(t Token) bool {
 	switch {
 	case s.closed:
 		s.refuse(t, event.FailUsage, "the session is closing", "open it again")
+	case s.lost:
+		s.do(Reply{Token: t, Err: &RefusedError{*s.broken}})
 	case s.broken != nil:
 		s.refuse(t, event.FailStorage, "storage failed: "+s.broken.Message, "make room or mend the disk; the session goes on by itself once it can write")
 	default:
@@ -371,9 +375,13 @@ func (s *State) goOn(in Go) {
 
 func (s *State) clear(in Clear) {
 	var texts []string
+	stopping := s.phase != PhaseIdle && s.cause != nil
 	for _, e := range s.Box.Waiting() {
-		if s.phase == PhaseArmed && slices.Contains(s.armed, e.ID) {
+		switch {
+		case s.phase == PhaseArmed && slices.Contains(s.armed, e.ID):
 			continue // it is the turn's own
+		case stopping && e.Seq > s.stopAt:
+			continue // accepted after the stop that this belongs to
 		}
 		if s.emit(event.InboxDropped{ID: e.ID, Why: "canceled", By: in.By}, "") {
 			texts = append(texts, e.Input.Content.Text())
@@ -431,14 +439,22 @@ func (s *State) after() {
 	}
 }
 
+// fact records what a runner or a watcher saw. That something runs, or is to
+// live on, is durable before whoever started it goes on: what nobody knows of
+// must not run.
 func (s *State) fact(in Fact) {
-	if in.Turn != 0 && (in.Turn != s.turn || (in.Call != "" && s.open.Call(in.Call) == nil)) {
+	over := in.Turn != 0 && (in.Turn != s.turn || (in.Call != "" && s.open.Call(in.Call) == nil))
+	if over || s.lost {
 		s.do(Reply{Token: in.Token, Err: ErrNotNow})
 		return
 	}
 	if !s.emit(in.Payload, in.Call) {
 		s.do(Reply{Token: in.Token, Err: ErrNotNow})
 		return
+	}
+	switch in.Payload.(type) {
+	case event.ProcessStarted, event.JobStarted, event.JobKept:
+		s.do(Sync{})
 	}
 	s.do(Reply{Token: in.Token})
 }
@@ -458,7 +474,7 @@ func (s *State) fired(t Timer) {
 		}
 	case TimerWall:
 		if s.turn != 0 && s.how == nil && s.phase != PhaseEnding {
-			s.do(Trip{interrupt.Cause{Reason: interrupt.BudgetExceeded, Who: "wall", At: s.now}})
+			s.do(Trip{interrupt.Cause{Reason: interrupt.BudgetExceeded, Who: string(TimerWall), At: s.now}})
 		}
 	case TimerStorage:
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
 )
 
 // Summary is a turn's terminal event: one shape for all outcomes (TRN-06).
@@ -79,5 +80,8 @@ func (s *State) summary() Summary {
 func (s *State) unsaved() Summary {
 	sum := s.summary()
 	sum.Outcome, sum.Error, sum.Unsaved = event.TurnFailed, s.broken, true
+	if s.lost {
+		sum.Outcome, sum.Reason, sum.Who = event.TurnAborted, string(interrupt.LeaseLost), ""
+	}
 	return sum
 }

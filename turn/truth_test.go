@@ -1,10 +1,12 @@
 package turn_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/turn"
 )
 
@@ -72,6 +74,99 @@ func TestALeftoverDoesNotInheritItsCommandsEnd(t *testing.T) {
 		ends := payloads[event.JobEnded](t, added)
 		if len(ends) != 1 || ends[0].State != c.state || ends[0].ExitCode != nil {
 			t.Errorf("%s: %+v", name, ends)
+		}
+	}
+}
+
+// proves TRN-05, INT-51: a turn whose journal went to another writer is aborted
+// for those who wait here, whatever it was at; nothing is taken any more
+func TestAJournalThatIsLostAbortsTheTurnForItsWaiters(t *testing.T) {
+	gone := turn.StorageFailed{Failure: event.Failure{Code: event.FailBusy, Message: "another process writes this session"}, Lost: true}
+	for name, play := range map[string]func(d *desk){
+		"while it streams":     func(d *desk) { d.stream(say("half")) },
+		"while a call runs":    func(d *desk) { d.calls("c1", "bash"); d.allow("c1"); _ = d.begin("c1") },
+		"while it is stopping": func(d *desk) { d.trip(interrupt.UserSIGINT, "me") },
+	} {
+		d := newDesk(t, turn.Options{})
+		d.noHooks = true
+		d.submit("go")
+		play(d)
+		trips := all[turn.Trip](d.tell(gone))
+		if name != "while it is stopping" && (len(trips) != 1 || trips[0].Cause.Reason != interrupt.LeaseLost) {
+			t.Errorf("%s: %+v", name, trips)
+		}
+		if ask, ok := last[turn.Ask](d); ok {
+			d.tell(turn.Answered{Ticket: ask.Ticket, Cut: true})
+		}
+		d.endOf(turn.End{Turn: 1, Call: "c1", Ended: ended(event.CallStopped)})
+		d.s.Step(d.now, turn.Hooked{}) // its checkpoint fails as the others do
+		d.take()
+		d.tell(gone)
+		sum := must[turn.Publish](d).Summary
+		if sum.Outcome != event.TurnAborted || sum.Reason != "LEASE_LOST" || !sum.Unsaved || sum.Error == nil {
+			t.Errorf("%s: %+v", name, sum)
+		}
+		for _, s := range all[turn.SetTimer](d.effects) {
+			t.Errorf("%s: it will look at %s again", name, s.Timer)
+		}
+		d.submit("more")
+		var refused *turn.RefusedError
+		if err := must[turn.Reply](d).Err; !errors.As(err, &refused) || refused.Failure.Code != event.FailBusy {
+			t.Errorf("%s: more is answered %v", name, err)
+		}
+	}
+}
+
+// proves TRN-14: what is cleared with a stop is what waited when the stop came,
+// also when it came in the turn's last moment
+func TestWhatIsAcceptedAfterAStopIsNotClearedWithIt(t *testing.T) {
+	d := newDesk(t, turn.Options{})
+	d.noHooks = true
+	d.submit("first")
+	d.submit("second")
+	d.stream(say("done"))
+	d.finish(event.FinishStop)
+	d.trip(interrupt.UserSIGINT, "me")
+	d.submit("third")
+	d.tell(turn.Clear{By: "me", Token: 99})
+	d.tell(turn.Hooked{})
+	sum := must[turn.Publish](d).Summary
+	if sum.Outcome != event.TurnCompleted || !slices.Equal(sum.Dropped, []string{"second"}) {
+		t.Errorf("%s, dropped %v", sum.Outcome, sum.Dropped)
+	}
+	if d.s.Turn.Number != 2 || d.s.Turn.Inputs[0] != "i_3" {
+		t.Errorf("what came after the stop does not run: turn %+v", d.s.Turn)
+	}
+}
+
+// proves TRN-05: a budget is the machine's own; whoever else gives that reason
+// is somebody who asked
+func TestOnlyTheTurnsOwnClockEndsItByBudget(t *testing.T) {
+	d := newDesk(t, turn.Options{})
+	d.submit("go")
+	d.trip(interrupt.BudgetExceeded, "billing")
+	d.tell(turn.Answered{Ticket: must[turn.Ask](d).Ticket, Cut: true})
+	if end := d.ending(); end.Outcome != event.TurnAborted || end.Who != "billing" {
+		t.Errorf("%+v", end)
+	}
+}
+
+// proves LOG-12, PRC-04: that a process runs is durable before its runner is told
+func TestThatSomethingRunsIsDurableBeforeItsRunnerGoesOn(t *testing.T) {
+	d := newDesk(t, turn.Options{})
+	d.submit("go")
+	d.calls("c1", "bash")
+	d.allow("c1")
+	if err := d.begin("c1"); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []event.Payload{event.ProcessStarted{Owner: "call", ID: "c1", PID: 9}, event.JobStarted{ID: "j1", Call: "c1"}, event.JobKept{ID: "j1", Keep: true}} {
+		effects := d.tell(turn.Fact{Turn: 1, Call: "c1", Payload: p, Token: 55})
+		if len(all[turn.Sync](effects)) != 1 {
+			t.Errorf("%s is told as recorded without a sync", p.Type())
+		}
+		if _, ok := effects[len(effects)-1].(turn.Reply); !ok {
+			t.Errorf("%s: %T stands last", p.Type(), effects[len(effects)-1])
 		}
 	}
 }

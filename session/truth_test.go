@@ -1,0 +1,232 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
+	"github.com/ripcord-go/ripcord/journal/mem"
+	"github.com/ripcord-go/ripcord/model"
+	"github.com/ripcord-go/ripcord/session"
+	"github.com/ripcord-go/ripcord/tool"
+	"github.com/ripcord-go/ripcord/turn"
+)
+
+// proves TRN-05, INT-51, LOG-10: who lost the journal stops its turn, tells its
+// waiters why, writes nothing, and takes nothing more
+func TestWhoLostTheJournalAbortsItsTurnAndLeavesTheEndToTheNextHolder(t *testing.T) {
+	r := newRig(t, plan{talks: []talk{hangs("half"), says("fine")}})
+	first := r.submit("first")
+	r.until("it streams", func() bool { return strings.Contains(r.types(), "model/request") })
+	dead := r.live
+	r.store.Crash(true)
+	r.reopen()
+	after := r.types()
+	if _, err := dead.Submit(r.ctx, session.Input{Input: event.UserInput{Content: event.TextOf("second")}}); err == nil {
+		t.Error("it accepts what it cannot write")
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, bound)
+	defer cancel()
+	sum, err := dead.Wait(ctx, first)
+	if err != nil || sum.Outcome != event.TurnAborted || sum.Reason != string(interrupt.LeaseLost) || !sum.Unsaved {
+		t.Errorf("%+v, %v", sum, err)
+	}
+	var refused *turn.RefusedError
+	if _, err := dead.Submit(ctx, session.Input{Input: event.UserInput{Content: event.TextOf("third")}}); !errors.As(err, &refused) || refused.Failure.Code != event.FailBusy {
+		t.Errorf("it answers %v", err)
+	}
+	if err := dead.Close(ctx, interrupt.SystemShutdown); err != nil {
+		t.Error(err)
+	}
+	if r.types() != after {
+		t.Errorf("it wrote on:\n%s", r.types())
+	}
+	if sum := r.wait(first); sum.Outcome != event.TurnInterrupted {
+		t.Errorf("the next holder says %+v", sum)
+	}
+	r.holds()
+}
+
+// proves TRN-05, INT-51: the same when the host says that the session is lost
+func TestAHostThatSaysTheSessionIsLostIsBelieved(t *testing.T) {
+	r := newRig(t, plan{talks: []talk{hangs("half"), says("fine")}})
+	id := r.submit("first")
+	r.until("it streams", func() bool { return r.model.count() == 1 })
+	r.until("it is written", func() bool { return strings.Contains(r.types(), "model/request") })
+	if _, err := r.live.Interrupt(session.Address{}, interrupt.Cause{Reason: interrupt.LeaseLost, Who: "cluster", At: time.Now()}, false); err != nil {
+		t.Fatal(err)
+	}
+	if sum := r.wait(id); sum.Outcome != event.TurnAborted || sum.Reason != string(interrupt.LeaseLost) || !sum.Unsaved {
+		t.Errorf("%+v", sum)
+	}
+	r.close()
+	if strings.Contains(r.types(), "turn/end") {
+		t.Errorf("it wrote the end:\n%s", r.types())
+	}
+	r.reopen()
+	r.holds()
+	r.close()
+}
+
+// proves LOG-12, REC-06: whoever did not stay for the acknowledgement asks
+// again under the same key, and can wait for the turn that runs
+func TestASubmitThatWasCutCanBeAskedForAgain(t *testing.T) {
+	r := newRig(t, plan{store: mem.Options{Delay: 100 * time.Millisecond}, talks: []talk{hangs("half")}})
+	in := session.Input{Key: "k", Input: event.UserInput{Content: event.TextOf("go")}}
+	short, cancel := context.WithTimeout(r.ctx, 20*time.Millisecond)
+	defer cancel()
+	if _, err := r.live.Submit(short, in); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("the submit came to %v", err)
+	}
+	id, err := r.live.Submit(r.ctx, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.until("it streams", func() bool { return r.model.count() == 1 })
+	r.stop(session.Address{Input: id})
+	if sum := r.wait(id); sum.Turn != 1 || sum.Outcome != event.TurnAborted {
+		t.Errorf("%+v", sum)
+	}
+	r.holds()
+}
+
+// tree is a process tree in memory. One that is deaf outlives its stop.
+type tree struct {
+	gone chan struct{}
+	deaf bool
+	once sync.Once
+
+	mu   sync.Mutex
+	kept bool
+	how  []interrupt.Ladder
+}
+
+func newTree() *tree { return &tree{gone: make(chan struct{})} }
+
+func (p *tree) PIDs() []int                { return []int{7} }
+func (p *tree) Gone() <-chan struct{}      { return p.gone }
+func (p *tree) Exit() (*int, string)       { return nil, "" }
+func (p *tree) Output(int) (string, int64) { return "", 0 }
+func (p *tree) Keep(keep bool) error       { p.mu.Lock(); defer p.mu.Unlock(); p.kept = keep; return nil }
+func (p *tree) isKept() bool               { p.mu.Lock(); defer p.mu.Unlock(); return p.kept }
+func (p *tree) ladders() []interrupt.Ladder {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.how)
+}
+func (p *tree) Stop(l interrupt.Ladder) []int {
+	p.mu.Lock()
+	p.how = append(p.how, l)
+	p.mu.Unlock()
+	if p.deaf && l != (interrupt.Ladder{}) {
+		select {
+		case <-p.gone:
+			return nil
+		case <-time.After(l.Bound):
+			return []int{7}
+		}
+	}
+	if !p.deaf {
+		p.once.Do(func() { close(p.gone) })
+	}
+	return nil
+}
+
+// leaves is a tool that leaves each of trees running as a job.
+func leaves(trees ...*tree) tool.Tool {
+	return deed("leaves", interrupt.NonInterruptible, func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+		for _, p := range trees {
+			if _, err := tool.JobsOf(c).Adopt(ctx, tool.Job{Call: c.ID, Command: "server", Process: p}); err != nil {
+				return tool.Result{}, err
+			}
+		}
+		return tool.Text("left"), nil
+	})
+}
+
+// proves PRC-05, REC-05: each job that ended with its session has its end in
+// the journal, also beside one that is kept
+func TestEveryJobThatEndsWithItsSessionHasItsEnd(t *testing.T) {
+	for range 20 {
+		kept, one, two := newTree(), newTree(), newTree()
+		r := newRig(t, plan{tools: []tool.Tool{leaves(kept, one, two)}, talks: []talk{calls("c1", "leaves"), says("fine")}})
+		r.run("go")
+		if err := r.live.Keep(r.ctx, "j1", true); err != nil {
+			t.Fatal(err)
+		}
+		r.close()
+		ends := payloads[event.JobEnded](t, r.records())
+		if len(ends) != 2 || kept.isKept() == false {
+			t.Fatalf("ends %+v\n%s", ends, r.types())
+		}
+	}
+}
+
+// proves PRC-03, IFC-05: when nobody waits for a close any more what runs is
+// forced; what could not be ended is said, and the journal is given up all the same
+func TestAClosingThatRunsOutOfTimeForcesTheJobs(t *testing.T) {
+	deaf := newTree()
+	deaf.deaf = true
+	r := newRig(t, plan{tools: []tool.Tool{leaves(deaf)}, limits: session.Limits{JobGrace: time.Minute, JobBound: 300 * time.Millisecond},
+		talks: []talk{calls("c1", "leaves"), says("fine")}})
+	r.run("go")
+	if err := r.live.Kill("j1", "me"); err == nil || !strings.Contains(err.Error(), "[7]") {
+		t.Errorf("a job that lives on was killed: %v", err)
+	}
+	short, cancel := context.WithTimeout(r.ctx, 50*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	err := r.live.Close(short, interrupt.SystemShutdown)
+	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 250*time.Millisecond {
+		t.Errorf("after %v: %v", took, err)
+	}
+	r.until("it is forced", func() bool { return slices.Contains(deaf.ladders(), interrupt.Ladder{}) })
+	if err := r.live.Close(r.ctx, interrupt.SystemShutdown); err == nil || !strings.Contains(err.Error(), "[7]") || !r.live.Closed() {
+		t.Errorf("the second close came to %v", err)
+	}
+	r.reopen()
+	close(deaf.gone)
+	r.close()
+}
+
+// proves TRN-06, TRN-04: a model driver that ignores its context holds neither
+// the turn's end nor the journal, and is named
+func TestAModelThatIgnoresTheStopIsCutOffAndNamed(t *testing.T) {
+	release := make(chan struct{})
+	r := newRig(t, plan{talks: []talk{func(_ context.Context, _ model.Request, say func(event.Delta) bool) error {
+		say(event.TextDelta{Text: "half"})
+		<-release
+		say(event.TextDelta{Text: "late"})
+		return nil
+	}, says("fine")}})
+	id := r.submit("go")
+	r.until("it streams", func() bool { return r.model.count() == 1 })
+	r.stop(session.Address{Input: id})
+	if sum := r.wait(id); sum.Outcome != event.TurnAborted || strings.Contains(sum.Text, "late") {
+		t.Errorf("%+v", sum)
+	}
+	if u := r.live.Status().Unwinding; len(u) != 1 || !strings.Contains(u[0], "model") || !strings.Contains(u[0], "turn 1") {
+		t.Errorf("unwinding: %q", u)
+	}
+	if sum := r.run("next"); sum.Text != "fine" {
+		t.Errorf("%+v", sum)
+	}
+	short, cancel := context.WithTimeout(r.ctx, 100*time.Millisecond)
+	defer cancel()
+	dead := r.live
+	if err := dead.Close(short, interrupt.SystemShutdown); err == nil || !dead.Closed() {
+		t.Errorf("closed: %v", err)
+	}
+	r.reopen()
+	close(release)
+	if err := dead.Close(r.ctx, interrupt.SystemShutdown); err != nil {
+		t.Error(err)
+	}
+	r.holds()
+}
