@@ -64,9 +64,6 @@ func TestACallerThatLeavesAbortsItsTurnAndNoOther(t *testing.T) {
 				t.Error("a request was sent for a caller that had left")
 			}
 			next := r.driven(context.Background(), "again")
-			if name == "before the turn" {
-				r.model.talks = []talk{says("fine")}
-			}
 			if two := r.wait(next); two.Outcome != event.TurnCompleted {
 				t.Errorf("%+v", two)
 			}

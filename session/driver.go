@@ -296,11 +296,20 @@ func (l *Live) publish(sum turn.Summary) {
 	l.mu.Lock()
 	l.status.Last = &sum
 	l.status.Running, l.status.Stopping = false, false
+	l.status.Storage = l.storage() // who hears of the end may look at once
 	l.mu.Unlock()
 	l.hub.live(LiveFrame{Kind: LiveState, Turn: sum.Turn, State: "ended", Summary: &sum})
 	for _, id := range sum.Inputs {
 		l.release(id, outcome{sum: sum})
 	}
+}
+
+// storage says that the disk refuses what is written, "" if it does not.
+func (l *Live) storage() string {
+	if f := l.state.Broken(); f != nil {
+		return "storage failed: " + f.Message
+	}
+	return ""
 }
 
 // refresh renews the status after a step.
@@ -321,10 +330,7 @@ func (l *Live) refresh(before turn.Phase) {
 	l.status.Approvals = qs
 	l.status.Seq = s.Last()
 	l.status.Held = s.Held()
-	l.status.Storage = ""
-	if f := s.Broken(); f != nil {
-		l.status.Storage = "storage failed: " + f.Message
-	}
+	l.status.Storage = l.storage()
 	if s.Turn != nil {
 		l.status.Turn = s.Turn.Number
 	}
