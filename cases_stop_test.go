@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/ripcord-go/ripcord"
-	"github.com/ripcord-go/ripcord/api"
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/tool"
@@ -245,7 +244,7 @@ func TestASignedThoughtGoesBackUnchangedAfterAStop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, script+"\nT'Hello.' F(stop)\n")
 			id := b.submit("go")
-			b.shown("text", func(l *api.Live) bool { return l.Kind == api.LiveText })
+			b.streams(event.ChunkText)
 			b.esc(id)
 			if res := b.wait(id); res.Text != "half an ans" {
 				t.Errorf("%+v", res)
@@ -294,8 +293,8 @@ func TestThePromptIsKeptWhereverTheStopComes(t *testing.T) {
 		holds  string
 	}{
 		"before the first byte": {"answer\nhold 60s\ntext x\nfinish stop\n", func(b *bench) { b.until("asked", func() bool { return len(b.server.Requests()) == 1 }) }, ""},
-		"in the thinking":       {"answer\nreasoning pondering\nhang\n", func(b *bench) { b.shown("thinking", func(l *api.Live) bool { return l.Kind == api.LiveReasoning }) }, "pondering"},
-		"in the text":           {"answer\ntext partly\nhang\n", func(b *bench) { b.shown("text", func(l *api.Live) bool { return l.Kind == api.LiveText }) }, "partly"},
+		"in the thinking":       {"answer\nreasoning pondering\nhang\n", func(b *bench) { b.streams(event.ChunkReasoning) }, "pondering"},
+		"in the text":           {"answer\ntext partly\nhang\n", func(b *bench) { b.streams(event.ChunkText) }, "partly"},
 		"in a tool": {answers("text first\n" + bash("c1", "touch up; sleep 60") + "finish tool"), func(b *bench) {
 			b.until("it runs", func() bool { return len(b.records()) > 0 && b.recorded(event.TypeProcessStarted) == 1 })
 		}, "first"},

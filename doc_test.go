@@ -20,9 +20,6 @@ var withoutExample = map[string]string{
 	"bench":     "a proof, not a library",
 	"api":       "plain data and one interface; the root's example speaks it",
 	"model":     "a contract; the root's example asks a driver",
-	"session":   "reached through the root",
-	"inbox":     "the pure core, reached through session",
-	"guard":     "the pure core, reached through session",
 }
 
 // Each package has a page, in doc.go; each room has an example that runs.

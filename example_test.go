@@ -39,7 +39,8 @@ func Example() {
 	check(err)
 	for frame, err := range rt.Follow(ctx, s.ID, 0, true) {
 		check(err)
-		if frame.Live != nil && frame.Live.Kind == api.LiveText {
+		said := frame.Live != nil && frame.Live.Kind == api.LiveText
+		if said || frame.Record != nil && frame.Record.Type == event.TypeChunk {
 			break // the first words are there: stop
 		}
 	}

@@ -184,8 +184,9 @@ func (b *bench) until(what string, ok func() bool) {
 	}
 }
 
-// shown waits for a live frame.
-func (b *bench) shown(what string, ok func(*api.Live) bool) {
+// streams waits until a piece of the answer, of the given kind, can be seen: live,
+// or in the journal if it came before anybody looked.
+func (b *bench) streams(kind event.ChunkKind) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
@@ -193,11 +194,11 @@ func (b *bench) shown(what string, ok func(*api.Live) bool) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if f.Live != nil && ok(f.Live) {
+		if f.Live != nil && f.Live.Kind == api.LiveKind(kind) || f.Record != nil && f.Record.Type == event.TypeChunk && strings.Contains(string(f.Record.Data), `"chunk_kind":"`+string(kind)+`"`) {
 			return
 		}
 	}
-	b.Fatalf("never shown: %s\n%s", what, b.types())
+	b.Fatalf("no %s was ever seen\n%s", kind, b.types())
 }
 
 // journal is the file, as another process reads it.

@@ -154,8 +154,8 @@ T'Hello again.' F(stop)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.Live != nil && f.Live.Kind == api.LiveText {
-			break
+		if f.Live != nil && f.Live.Kind == api.LiveText || f.Record != nil && f.Record.Type == event.TypeChunk {
+			break // live, or in the journal if it came before anybody looked
 		}
 	}
 	got, err := r.rt.Interrupt(t.Context(), api.InterruptRequest{Session: r.id, Input: sub.Input, Who: "me"})
