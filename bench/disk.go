@@ -14,8 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/journal"
 	"github.com/ripcord-go/ripcord/journal/file"
@@ -38,7 +36,7 @@ func (l *lab) floor(n int) (time.Duration, error) {
 		if _, err := f.Write(b); err != nil {
 			return 0, err
 		}
-		if err := unix.Fdatasync(int(f.Fd())); err != nil {
+		if err := syncData(f); err != nil {
 			return 0, err
 		}
 	}

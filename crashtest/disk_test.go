@@ -322,3 +322,19 @@ func (p *platter) ended(stage *crashtest.Stage) error {
 	}
 	return nil
 }
+
+// split returns the lines of a file and the seq of its last whole one.
+func split(b []byte) (lines [][]byte, whole event.Seq) {
+	whole = -1
+	for line := range bytes.Lines(b) {
+		line, ok := bytes.CutSuffix(line, []byte("\n"))
+		if _, err := event.Parse(line); err != nil {
+			break
+		}
+		lines = append(lines, line)
+		if ok {
+			whole++
+		}
+	}
+	return lines, whole
+}

@@ -264,22 +264,6 @@ func (s *scene) complain(vs []crashtest.Violation) {
 	}
 }
 
-// split returns the lines of a file and the seq of its last whole one.
-func split(b []byte) (lines [][]byte, whole event.Seq) {
-	whole = -1
-	for line := range bytes.Lines(b) {
-		line, ok := bytes.CutSuffix(line, []byte("\n"))
-		if _, err := event.Parse(line); err != nil {
-			break
-		}
-		lines = append(lines, line)
-		if ok {
-			whole++
-		}
-	}
-	return lines, whole
-}
-
 // A process that kills itself at each point of the writes that matter leaves
 // something true behind: nothing runs twice, nothing survives, the model is
 // told what is known.

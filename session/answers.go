@@ -22,16 +22,22 @@ func (l *Live) expect(ids ...event.InputID) {
 	}
 }
 
-// drives notes who drives the turn of an input that is being submitted; nil
-// takes it back.
+// drives notes who drives the turn of an input that is being submitted, if
+// somebody does.
 func (l *Live) drives(caller context.Context, id event.InputID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if caller == nil {
-		delete(l.callers, id)
 		return
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.callers[id] = caller
+}
+
+// undriven takes it back.
+func (l *Live) undriven(id event.InputID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.callers, id)
 }
 
 // release answers who waits for input and keeps the answer for who comes late.

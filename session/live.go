@@ -173,14 +173,14 @@ func (l *Live) Submit(ctx context.Context, in Input) (event.InputID, error) {
 	})
 	var refused *turn.RefusedError
 	if errors.As(err, &refused) {
-		l.drives(nil, in.ID)
+		l.undriven(in.ID)
 	}
 	if err != nil { // where ctx ended it is not known: submit it again under its key
 		return "", err
 	}
 	id := v.(event.InputID)
 	if id != in.ID { // accepted before, under its key
-		l.drives(nil, in.ID)
+		l.undriven(in.ID)
 	}
 	return id, nil
 }

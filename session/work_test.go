@@ -156,7 +156,7 @@ func TestAToolThatIgnoresEverythingIsCutOffNamedAndFenced(t *testing.T) {
 func TestAPanicEndsItsTurnNotTheProcessAndEveryCallIsAnswered(t *testing.T) {
 	for name, do := range map[string]func() (tool.Result, error){
 		"panic":     func() (tool.Result, error) { panic("oops") },
-		"a nil map": func() (tool.Result, error) { var m map[string]int; m["x"] = 1; return tool.Result{}, nil },
+		"a nil pointer": func() (tool.Result, error) { var r *tool.Result; return *r, nil },
 		"fatal":     func() (tool.Result, error) { return tool.Result{}, tool.Fatalf("the engine broke") },
 		"wrapped and fatal": func() (tool.Result, error) {
 			return tool.Result{}, fmt.Errorf("step 2: %w", tool.Fatalf("the engine broke"))
