@@ -155,9 +155,9 @@ func TestAToolThatIgnoresEverythingIsCutOffNamedAndFenced(t *testing.T) {
 // proves TOL-04, TOL-05, INT-15, INT-31, TRN-05
 func TestAPanicEndsItsTurnNotTheProcessAndEveryCallIsAnswered(t *testing.T) {
 	for name, do := range map[string]func() (tool.Result, error){
-		"panic":     func() (tool.Result, error) { panic("oops") },
+		"panic":         func() (tool.Result, error) { panic("oops") },
 		"a nil pointer": func() (tool.Result, error) { var r *tool.Result; return *r, nil },
-		"fatal":     func() (tool.Result, error) { return tool.Result{}, tool.Fatalf("the engine broke") },
+		"fatal":         func() (tool.Result, error) { return tool.Result{}, tool.Fatalf("the engine broke") },
 		"wrapped and fatal": func() (tool.Result, error) {
 			return tool.Result{}, fmt.Errorf("step 2: %w", tool.Fatalf("the engine broke"))
 		},
