@@ -2,6 +2,7 @@ package ripcord
 
 import (
 	"errors"
+	"os"
 
 	"github.com/ripcord-go/ripcord/api"
 	"github.com/ripcord-go/ripcord/event"
@@ -103,6 +104,8 @@ func toError(err error) error {
 		return &api.Error{Code: event.FailUsage, Message: err.Error(), Hint: "open it again", Err: err}
 	case errors.Is(err, journal.ErrNotFound), errors.Is(err, session.ErrNoInput), errors.Is(err, session.ErrNoJob):
 		return &api.Error{Code: "not_found", Message: err.Error(), Hint: "see `ripcord sessions list`", Err: err}
+	case errors.Is(err, journal.ErrStorage) && errors.Is(err, os.ErrPermission):
+		return &api.Error{Code: event.FailStorage, Message: err.Error(), Hint: "ask who owns the file, or set RIPCORD_HOME to a folder of your own", Err: err}
 	case errors.Is(err, journal.ErrStorage):
 		return &api.Error{Code: event.FailStorage, Message: err.Error(), Hint: "make room or mend the disk, then try again", Err: err}
 	default:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ripcord-go/ripcord/api"
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/journal"
 	"github.com/ripcord-go/ripcord/proc"
 	"github.com/ripcord-go/ripcord/session"
@@ -45,7 +46,11 @@ func infoOf(e journal.Entry) api.SessionInfo {
 	}
 	if e.Head != nil {
 		if p, err := e.Head.Body(); err == nil {
-			if h, ok := p.(event.SessionOpened); ok {
+			switch h, ok := p.(event.SessionOpened); {
+			case !ok:
+			case h.ID != "" && h.ID != e.ID:
+				info.Title = fmt.Sprintf("a copy of %s", h.ID) // it is not opened, so it is no workspace's newest
+			default:
 				info.Title, info.Cwd = h.Title, h.Cwd
 			}
 		}
@@ -70,7 +75,7 @@ func (r *Runtime) latest(ctx context.Context, cwd string) (event.SessionID, erro
 		if s.Cwd == cwd {
 			return s.ID, nil
 		}
-		if s.Cwd == "" {
+		if s.Cwd == "" && s.Bytes > 0 {
 			unread++
 		}
 	}
@@ -82,8 +87,17 @@ func (r *Runtime) latest(ctx context.Context, cwd string) (event.SessionID, erro
 	return "", none
 }
 
-// Delete implements [api.Service].
+// Delete implements [api.Service]. A session whose kept job lives is not
+// deleted: nothing would be left that knows of the job.
 func (r *Runtime) Delete(ctx context.Context, id event.SessionID) error {
+	if l, _, err := r.fold(ctx, id); err == nil { // one that can't be read can be deleted all the same
+		for _, j := range l.OpenJobs() {
+			if pids := remaining(l, j); len(pids) > 0 {
+				return &api.Error{Code: event.FailUsage, Message: fmt.Sprintf("job %s of session %s still runs (processes %v)", j.ID, id, pids),
+					Hint: fmt.Sprintf("end it with `ripcord jobs kill %s` first", j.ID)}
+			}
+		}
+	}
 	return toError(r.cfg.Store.Delete(ctx, id))
 }
 
@@ -259,13 +273,17 @@ func spoolPath(dir, spool string) string {
 	return filepath.Join(dir, spool)
 }
 
-// KillJob implements [api.Service].
-func (r *Runtime) KillJob(_ context.Context, id event.SessionID, job event.JobID) error {
-	l, err := r.get(id)
-	if err != nil {
-		return err
+// KillJob implements [api.Service]. A session that nobody holds is taken for
+// as long as it needs.
+func (r *Runtime) KillJob(ctx context.Context, id event.SessionID, job event.JobID) error {
+	if l, err := r.get(id); err == nil {
+		return toError(l.Kill(job, "user"))
 	}
-	return toError(l.Kill(job, "user"))
+	l, err := r.open(ctx, id, event.SessionOpened{Product: "ripcord " + Version})
+	if err != nil {
+		return toError(err)
+	}
+	return toError(errors.Join(l.Kill(job, "user"), r.release(ctx, id, interrupt.SessionReleased)))
 }
 
 // KeepJob implements [api.Service].

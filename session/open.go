@@ -48,6 +48,11 @@ func Open(ctx context.Context, cfg Config) (*Live, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read session %s: %w", cfg.ID, err)
 	}
+	if of := ledger.Header.ID; of != "" && of != cfg.ID {
+		return nil, &turn.RefusedError{Failure: event.Failure{Code: event.FailUsage,
+			Message: fmt.Sprintf("the folder of session %s holds a copy of session %s", cfg.ID, of),
+			Hint:    "open that session; a copy beside it is not written, so that the processes and the history of one are not taken for the other's"}}
+	}
 	if cfg.Dir != "" {
 		if err := os.MkdirAll(filepath.Join(cfg.Dir, "spool"), 0o700); err != nil {
 			return nil, fmt.Errorf("open session %s: %w", cfg.ID, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 
 	"github.com/ripcord-go/ripcord"
@@ -35,11 +36,14 @@ func wire(ctx context.Context, a *app, n need) (_ *engine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	prestart := 0
-	if !n.model {
-		prestart = -1
+	opts := proc.Options{Scratch: filepath.Join(root, "tmp")}
+	if !n.model { // nothing is started, and a folder that can only be read is enough
+		opts = proc.Options{Prestart: -1}
 	}
-	host, err := proc.NewHost(proc.Options{Scratch: filepath.Join(root, "tmp"), Prestart: prestart})
+	host, err := proc.NewHost(opts)
+	if errors.Is(err, os.ErrPermission) {
+		return nil, configf("set RIPCORD_HOME to a folder that can be written", "the folder for sessions cannot be used: %v", err)
+	}
 	if err != nil {
 		return nil, err
 	}

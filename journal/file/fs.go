@@ -48,8 +48,13 @@ type OS struct{}
 
 type osFile struct{ *os.File }
 
-// Open opens a file that no child process inherits.
+// Open opens a regular file that no child process inherits. Anything else of
+// that name is refused before it is opened: a pipe would wait for its other end
+// and a device might never end.
 func (OS) Open(name string, flag int, perm fs.FileMode) (File, error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("is not a regular file")}
+	}
 	f, err := os.OpenFile(name, flag|unix.O_CLOEXEC, perm)
 	if err != nil {
 		return nil, err
