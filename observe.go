@@ -62,16 +62,14 @@ func visit(ctx context.Context, p event.ProcessStarted, e *event.Evidence, keep,
 	found := proc.Find(p)
 	e.Alive = found.PIDs
 	switch {
-	case keep && len(found.PIDs) > 0:
+	case keep && len(found.PIDs) > 0 && found.Guardian: // without one nobody could end it later
 		e.Kept = true
 		return
 	case dry:
 		return
 	}
 	if len(found.PIDs) > 0 {
-		if s := proc.End(p, interrupt.Ladder{Bound: 2 * time.Second}); len(s.Survivors) > 0 {
-			e.Note = fmt.Sprintf("Processes %v could not be ended.", s.Survivors)
-		}
+		e.Survivors = proc.End(p, interrupt.Ladder{Bound: 2 * time.Second}).Survivors
 	}
 	// The guardian of a dead runtime ends its tree by itself and writes down
 	// what it saw: its last word is worth a moment.

@@ -64,7 +64,7 @@ type Runtime struct {
 
 	mu     sync.Mutex
 	live   map[event.SessionID]*session.Live
-	opens  map[event.SessionID]chan struct{} // being opened or closed now
+	busy   map[event.SessionID]chan struct{} // being opened or closed now; closed when that is over
 	closed bool
 }
 
@@ -89,7 +89,7 @@ func New(cfg Config) (*Runtime, error) {
 		cfg.Limits.MaxSteps = 200
 	}
 	return &Runtime{cfg: cfg, tools: set, log: cfg.Logger,
-		live: map[event.SessionID]*session.Live{}, opens: map[event.SessionID]chan struct{}{}}, nil
+		live: map[event.SessionID]*session.Live{}, busy: map[event.SessionID]chan struct{}{}}, nil
 }
 
 // Close interrupts every turn with SYSTEM_SHUTDOWN, closes the books, ends the
@@ -98,9 +98,14 @@ func New(cfg Config) (*Runtime, error) {
 func (r *Runtime) Close(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
-	ids := make([]event.SessionID, 0, len(r.live))
+	var ids []event.SessionID
 	for id := range r.live {
 		ids = append(ids, id)
+	}
+	for id := range r.busy {
+		if r.live[id] == nil {
+			ids = append(ids, id) // on its way: it is closed once it is there
+		}
 	}
 	r.mu.Unlock()
 	var wg sync.WaitGroup
@@ -110,6 +115,32 @@ func (r *Runtime) Close(ctx context.Context) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
+}
+
+// hold keeps everybody else from opening or closing session id until done is
+// called; who came first is waited for.
+func (r *Runtime) hold(ctx context.Context, id event.SessionID) (done func(), err error) {
+	for {
+		r.mu.Lock()
+		first := r.busy[id]
+		if first == nil {
+			mine := make(chan struct{})
+			r.busy[id] = mine
+			r.mu.Unlock()
+			return func() {
+				r.mu.Lock()
+				delete(r.busy, id)
+				r.mu.Unlock()
+				close(mine)
+			}, nil
+		}
+		r.mu.Unlock()
+		select {
+		case <-first:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 }
 
 // Run is the short form for programs: it submits text to a session and returns

@@ -35,45 +35,34 @@ func (r *Runtime) Open(ctx context.Context, req api.OpenRequest) (api.SessionSta
 }
 
 // open returns the live session id, taking it if nobody here has it. Two
-// callers at once get the same one.
+// callers at once get the same one; one that is being closed is waited for.
 func (r *Runtime) open(ctx context.Context, id event.SessionID, header event.SessionOpened) (*session.Live, error) {
 	fresh := id == ""
 	if fresh {
 		id = session.NewSessionID(time.Now())
 	}
 	header.ID = id // also for a journal whose creator died before its first record
-	for {
-		r.mu.Lock()
-		if r.closed {
-			r.mu.Unlock()
-			return nil, &api.Error{Code: event.FailUsage, Message: "the runtime is closing", Hint: "start a new one"}
-		}
-		if l := r.live[id]; l != nil {
-			r.mu.Unlock()
-			return l, nil
-		}
-		busy := r.opens[id]
-		if busy == nil {
-			busy = make(chan struct{})
-			r.opens[id] = busy
-			r.mu.Unlock()
-			l, err := r.take(ctx, id, fresh, header)
-			r.mu.Lock()
-			delete(r.opens, id)
-			if err == nil {
-				r.live[id] = l
-			}
-			r.mu.Unlock()
-			close(busy)
-			return l, err
-		}
-		r.mu.Unlock()
-		select {
-		case <-busy:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+	done, err := r.hold(ctx, id)
+	if err != nil {
+		return nil, err
 	}
+	defer done()
+	r.mu.Lock()
+	l, closed := r.live[id], r.closed
+	r.mu.Unlock()
+	switch {
+	case closed:
+		return nil, &api.Error{Code: event.FailUsage, Message: "the runtime is closing", Hint: "start a new one"}
+	case l != nil:
+		return l, nil
+	}
+	if l, err = r.take(ctx, id, fresh, header); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	r.live[id] = l
+	r.mu.Unlock()
+	return l, nil
 }
 
 func (r *Runtime) take(ctx context.Context, id event.SessionID, fresh bool, header event.SessionOpened) (*session.Live, error) {
@@ -105,15 +94,22 @@ func (r *Runtime) Release(ctx context.Context, id event.SessionID) error {
 	return toError(r.release(ctx, id, interrupt.SessionReleased))
 }
 
+// release closes session id if it is live. One whose journal could not be given
+// up stays, so that it can be released again.
 func (r *Runtime) release(ctx context.Context, id event.SessionID, reason interrupt.Reason) error {
+	done, err := r.hold(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer done()
 	r.mu.Lock()
 	l := r.live[id]
 	r.mu.Unlock()
 	if l == nil {
 		return nil
 	}
-	err := l.Close(ctx, reason)
-	if err == nil {
+	err = l.Close(ctx, reason)
+	if l.Closed() {
 		r.mu.Lock()
 		delete(r.live, id)
 		r.mu.Unlock()

@@ -426,18 +426,20 @@ type RepairBegun struct {
 
 // Evidence is what recovery could find out about a started call or a job.
 type Evidence struct {
-	Call     CallID `json:"call,omitempty"`
-	Job      JobID  `json:"job,omitempty"`
-	Alive    []int  `json:"alive,omitempty"` // pids found and ended, or left
-	Ended    bool   `json:"ended,omitempty"` // the guardian wrote an exit record
-	ExitCode *int   `json:"exit_code,omitempty"`
-	Signal   string `json:"signal,omitempty"`
-	TimedOut *bool  `json:"timed_out,omitempty"`
-	RanMS    *int64 `json:"ran_ms,omitempty"`
-	Output   string `json:"output,omitempty"` // head and tail of what was caught
-	Bytes    int64  `json:"bytes,omitempty"`
-	Note     string `json:"note,omitempty"` // e.g. that a file did or did not change
-	Kept     bool   `json:"kept,omitempty"` // a kept job, alive and re-adopted
+	Call  CallID `json:"call,omitempty"`
+	Job   JobID  `json:"job,omitempty"`
+	Alive []int  `json:"alive,omitempty"` // pids found and ended, or left
+	// Survivors are those of them that could not be ended.
+	Survivors []int  `json:"survivors,omitempty"`
+	Ended     bool   `json:"ended,omitempty"` // the guardian wrote an exit record
+	ExitCode  *int   `json:"exit_code,omitempty"`
+	Signal    string `json:"signal,omitempty"`
+	TimedOut  *bool  `json:"timed_out,omitempty"`
+	RanMS     *int64 `json:"ran_ms,omitempty"`
+	Output    string `json:"output,omitempty"` // head and tail of what was caught
+	Bytes     int64  `json:"bytes,omitempty"`
+	Note      string `json:"note,omitempty"` // e.g. that a file did or did not change
+	Kept      bool   `json:"kept,omitempty"` // a kept job, alive and re-adopted
 }
 
 // RepairCommitted closes the group.

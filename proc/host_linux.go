@@ -284,12 +284,33 @@ func (h *guardianHost) adopt(t *tree) {
 	})
 }
 
+// adoptPatience is how long a guardian that does not let us in is asked again.
+const adoptPatience = 2 * time.Second
+
+// held returns the tree if this host has it already: its session was closed and
+// is opened again in one process.
+func (h *guardianHost) held(rec event.ProcessStarted) *tree {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for t := range h.trees {
+		if s := t.state().started; s.PID == rec.PID && s.Start == rec.Start && s.Boot == rec.Boot {
+			return t
+		}
+	}
+	return nil
+}
+
 func (h *guardianHost) Adopt(ctx context.Context, rec event.ProcessStarted, spool string) (Tree, error) {
 	spool, err := filepath.Abs(spool)
 	if err != nil {
 		return nil, err
 	}
 	rec.Spool = spool
+	if t := h.held(rec); t != nil {
+		return t, nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, adoptPatience, errors.New("another runtime holds it"))
+	defer cancel()
 	for rec.Guardian != nil && Alive(*rec.Guardian) {
 		t, err := h.greet(rec, spool)
 		if err == nil {

@@ -187,9 +187,15 @@ func (b *booker) jobs() {
 		if ended[p.ID] || b.kept(p) {
 			continue
 		}
+		if e := b.find(event.CallID(p.ID)); e != nil && len(e.Survivors) > 0 {
+			b.add(event.ProcessSurvived{Owner: p.Owner, ID: p.ID, PIDs: e.Survivors, Why: notEnded}, "")
+			continue // it stays open: the next recovery looks for it again
+		}
 		b.add(event.ProcessEnded{Owner: p.Owner, ID: p.ID, PID: p.PID, How: "reaped"}, "")
 	}
 }
+
+const notEnded = "alive after KILL by recovery"
 
 func (b *booker) kept(p event.ProcessStarted) bool {
 	for _, e := range b.evidence {
@@ -209,6 +215,8 @@ func (b *booker) job(j *Job) event.Payload {
 		case e.Job != j.ID:
 		case e.Kept:
 			return event.JobAdopted{ID: j.ID, PIDs: e.Alive}
+		case len(e.Survivors) > 0:
+			return event.ProcessSurvived{Owner: "job", ID: string(j.ID), PIDs: e.Survivors, Why: notEnded}
 		case len(e.Alive) > 0:
 			return event.JobEnded{ID: j.ID, State: event.JobKilled, Signal: "SIGKILL", By: "recovery"}
 		case own && e.Signal != "":

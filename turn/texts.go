@@ -68,6 +68,8 @@ func unknownText(e *event.Evidence) string {
 	var b strings.Builder
 	b.WriteString(TextUnknown)
 	switch {
+	case len(e.Survivors) > 0:
+		fmt.Fprintf(&b, " Its processes %v were found alive; %v could not be ended and still run.", e.Alive, e.Survivors)
 	case len(e.Alive) > 0:
 		fmt.Fprintf(&b, " Its processes %v were found alive and were ended.", e.Alive)
 	default:

@@ -170,3 +170,19 @@ func TestThatSomethingRunsIsDurableBeforeItsRunnerGoesOn(t *testing.T) {
 		}
 	}
 }
+
+// proves REC-07, PRC-03, invariant 10: what recovery could not end is said and
+// not written off
+func TestWhatRecoveryCouldNotEndIsNotWrittenOff(t *testing.T) {
+	recs := journal(t, join(opened,
+		[]line{{p: event.ProcessStarted{Owner: "call", ID: "c8", PID: 79}}, {p: event.ProcessStarted{Owner: "call", ID: "c9", PID: 80}},
+			{p: event.JobStarted{ID: "j1", Call: "c9", PIDs: []int{80}}}})...)
+	l, added := recovered(t, recs, event.Evidence{Call: "c8", Alive: []int{79}, Survivors: []int{79}},
+		event.Evidence{Call: "c9", Job: "j1", Alive: []int{80, 81}, Survivors: []int{81}})
+	if n := len(payloads[event.ProcessSurvived](t, added)); n != 2 || len(payloads[event.ProcessEnded](t, added))+len(payloads[event.JobEnded](t, added)) > 0 {
+		t.Errorf("%s", named(added))
+	}
+	if len(l.Procs) != 2 || len(l.OpenJobs()) != 1 || !turn.NeedsRecovery(l) {
+		t.Error("the next recovery does not look for them")
+	}
+}
