@@ -10,6 +10,14 @@ type Budget struct {
 	Wall   time.Duration
 }
 
+// Within returns b with no more than steps, which may be nil, for its steps.
+func (b Budget) Within(steps *int) Budget {
+	if steps != nil && *steps > 0 && (b.Steps == 0 || *steps < b.Steps) {
+		b.Steps = *steps
+	}
+	return b
+}
+
 // Spent is what a turn has used so far.
 type Spent struct {
 	Steps  int

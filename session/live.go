@@ -10,6 +10,7 @@ import (
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/interrupt"
+	"github.com/ripcord-go/ripcord/tool"
 	"github.com/ripcord-go/ripcord/turn"
 )
 
@@ -165,6 +166,9 @@ func (l *Live) Submit(ctx context.Context, in Input) (event.InputID, error) {
 	}
 	if in.ID == "" {
 		in.ID = l.newInput()
+	}
+	if l.cfg.Blobs != nil {
+		in.Input.Content = tool.Offload(ctx, in.Input.Content, l.cfg.Limits.Inline, l.cfg.Blobs)
 	}
 	l.drives(in.Caller, in.ID)
 	v, err := l.ask(ctx, func(t turn.Token) turn.Input {

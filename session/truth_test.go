@@ -1,11 +1,13 @@
 package session_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -227,6 +229,45 @@ func TestAModelThatIgnoresTheStopIsCutOffAndNamed(t *testing.T) {
 	close(release)
 	if err := dead.Close(r.ctx, interrupt.SystemShutdown); err != nil {
 		t.Error(err)
+	}
+	r.holds()
+}
+
+// proves LOG-07: images and files, a person's and a tool's, are blobs, durable
+// before the record that names them; a model is given what they hold
+func TestLargeImagesAreBlobsNotRecords(t *testing.T) {
+	big := bytes.Repeat([]byte("png"), 20<<10)
+	shot := deed("shot", interrupt.NonInterruptible, func(context.Context, *tool.Call) (tool.Result, error) {
+		return tool.Result{Success: true, Content: event.Content{event.Image{MediaType: "image/png", Data: big}}}, nil
+	})
+	r := newRig(t, plan{tools: []tool.Tool{shot}, talks: []talk{calls("c1", "shot"), says("fine")}})
+	var images, whole atomic.Int32
+	r.model.mu.Lock()
+	r.model.onAsk = func(req model.Request) {
+		for _, m := range req.Messages {
+			for _, p := range m.Content {
+				if img, ok := p.(event.Image); ok {
+					images.Add(1)
+					if data, err := req.Blob(r.ctx, *img.Blob); err == nil && bytes.Equal(data, big) {
+						whole.Add(1)
+					}
+				}
+			}
+		}
+	}
+	r.model.mu.Unlock()
+	id, err := r.live.Submit(r.ctx, session.Input{Input: event.UserInput{Content: event.Content{event.Text{Text: "see"}, event.Image{MediaType: "image/png", Data: big}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum := r.wait(id); sum.Outcome != event.TurnCompleted {
+		t.Errorf("%+v", sum)
+	}
+	if n := len(r.store.Bytes("s_1")); n > len(big) {
+		t.Errorf("the journal has %d bytes", n)
+	}
+	if images.Load() != 3 || whole.Load() != 3 {
+		t.Errorf("the model saw %d images, %d of them whole", images.Load(), whole.Load())
 	}
 	r.holds()
 }

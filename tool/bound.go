@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -48,7 +49,7 @@ func bound(ctx context.Context, res Result, inline int, blobs Blobs) Result {
 	res.Diff, _ = Bounded(res.Diff, inline)
 	content := make(event.Content, 0, len(res.Content))
 	total := 0
-	for _, p := range res.Content {
+	for _, p := range Offload(ctx, res.Content, inline, blobs) {
 		if t, ok := p.(event.Text); ok {
 			t.Text = strings.ToValidUTF8(t.Text, "\uFFFD")
 			total += len(t.Text)
@@ -76,6 +77,39 @@ func bound(ctx context.Context, res Result, inline int, blobs Blobs) Result {
 	}
 	res.Output = &out
 	return res
+}
+
+// Offload returns c with each image and file of more than inline bytes (0 means
+// 32 KiB) kept in blobs, durable, and a reference in its place. What blobs
+// would not take stays where it is. c is not changed.
+func Offload(ctx context.Context, c event.Content, inline int, blobs Blobs) event.Content {
+	if isNil(blobs) {
+		return c
+	}
+	if inline == 0 {
+		inline = defaultInline
+	}
+	move := func(data *[]byte, ref **event.BlobRef) {
+		if len(*data) <= inline {
+			return
+		}
+		if r, err := blobs.Put(ctx, *data); err == nil {
+			*data, *ref = nil, &r
+		}
+	}
+	out := slices.Clone(c)
+	for i := range out {
+		switch p := out[i].(type) {
+		case event.Image:
+			move(&p.Data, &p.Blob)
+			out[i] = p
+		case event.File:
+			move(&p.Data, &p.Blob)
+			out[i] = p
+		case event.Text, event.Reasoning, event.ToolCall:
+		}
+	}
+	return out
 }
 
 func put(ctx context.Context, blobs Blobs, whole string) (event.BlobRef, error) {

@@ -38,7 +38,11 @@ func (s *State) start() {
 		s.TurnOf[s.address] = s.turn
 	}
 	s.emit(event.StepStarted{}, "")
+	s.budget = s.opts.Budget
 	for _, id := range s.armed {
+		if e, ok := s.Box.Get(id); ok {
+			s.budget = s.budget.Within(e.Options.MaxSteps)
+		}
 		delete(s.held, id)
 		s.emit(event.InboxClaimed{ID: id}, "")
 	}
@@ -206,7 +210,7 @@ func (s *Step) answered() bool {
 }
 
 func (s *State) nextStep() {
-	if which := s.opts.Budget.Exceeded(s.spent()); which != "" {
+	if which := s.budget.Exceeded(s.spent()); which != "" {
 		s.wind(&How{Outcome: event.TurnBudget, Reason: which})
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/guard"
 	"github.com/ripcord-go/ripcord/interrupt"
 )
 
@@ -65,6 +66,7 @@ type State struct {
 	cause   *interrupt.Cause
 	stopAt  event.Seq // last record when cause came
 	started time.Time
+	budget  guard.Budget // of the turn: the session's, or less where its input says so
 
 	attempt   attempt
 	tickets   Ticket // given out so far

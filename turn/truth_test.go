@@ -2,10 +2,12 @@ package turn_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/guard"
 	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/turn"
 )
@@ -184,5 +186,24 @@ func TestWhatRecoveryCouldNotEndIsNotWrittenOff(t *testing.T) {
 	}
 	if len(l.Procs) != 2 || len(l.OpenJobs()) != 1 || !turn.NeedsRecovery(l) {
 		t.Error("the next recovery does not look for them")
+	}
+}
+
+// proves TRN-11, INT-75: an input's own bound on steps is obeyed, and cannot
+// widen the session's
+func TestAnInputsOwnBoundOnStepsIsObeyed(t *testing.T) {
+	for own, want := range map[int]int{1: 1, 9: 2} {
+		d := newDesk(t, turn.Options{Budget: guard.Budget{Steps: 2}})
+		d.token++
+		d.tell(turn.Submit{Token: d.token, Accepted: event.InboxAccepted{ID: "i_1", Priority: event.PriorityLater,
+			Input: event.UserInput{Content: event.TextOf("go")}, Options: event.SubmitOptions{MaxSteps: &own}}})
+		for n := 1; d.s.Phase() == turn.PhaseAsking; n++ {
+			id := fmt.Sprintf("c%d", n)
+			d.calls(id, "bash")
+			d.ran(event.CallID(id))
+		}
+		if end := d.ending(); end.Outcome != event.TurnBudget || end.Reason != "steps" || end.Steps != want {
+			t.Errorf("bound %d: %+v", own, end)
+		}
 	}
 }
