@@ -21,6 +21,7 @@ import (
 	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/journal/file"
 	"github.com/ripcord-go/ripcord/tool"
+	"github.com/ripcord-go/ripcord/tool/tooltest"
 	"github.com/ripcord-go/ripcord/turn"
 )
 
@@ -32,11 +33,14 @@ import (
 func TestEveryEndingHasOneShapeAndOneTerminalEvent(t *testing.T) {
 	text := func(b *bench, id event.InputID) { b.streams(event.ChunkText); b.esc(id) }
 	broken := deed("broken", interrupt.NonInterruptible, func(context.Context, *tool.Call) (tool.Result, error) { panic("oops") })
+	pure := tooltest.Func{Is: tool.Spec{Name: "pure", Asks: func(json.RawMessage) (string, bool) { return "do it", true }},
+		Do: func(context.Context, *tool.Call) (tool.Result, error) { return tool.Text("ok"), nil }}
 	var shape []string
 	for name, c := range map[string]struct {
 		script string
 		act    func(*bench, event.InputID)
 		change func(*ripcord.Config)
+		real   bool // needs a real command
 		want   event.TurnOutcome
 	}{
 		"completed":           {script: "T'ok' U(3,1) F(stop)", want: event.TurnCompleted},
@@ -45,17 +49,21 @@ func TestEveryEndingHasOneShapeAndOneTerminalEvent(t *testing.T) {
 			act: func(b *bench, id event.InputID) {
 				b.until("it runs", func() bool { return b.recorded(event.TypeProcessStarted) == 1 })
 				b.esc(id)
-			}, want: event.TurnAborted},
+			}, real: true, want: event.TurnAborted},
 		"failed":    {script: "H(401)", want: event.TurnFailed},
 		"a panic":   {script: "C(c1,broken) A'{}' E F(tool)", want: event.TurnFailed},
 		"truncated": {script: "T'cut of' F(length)", want: event.TurnTruncated},
-		"budget":    {script: "C(c1,bash) A'{\"command\":\"true\"}' E F(tool)", change: func(c *ripcord.Config) { c.Limits.MaxSteps = 1 }, want: event.TurnBudget},
-		"blocked":   {script: "C(c1,bash) A'{\"command\":\"true\"}' E F(tool)", change: func(c *ripcord.Config) { c.Gate = gate.Rules{Policy: gate.DenyAll} }, want: event.TurnBlocked},
+		"budget":    {script: "C(c1,pure) A'{}' E F(tool)", change: func(c *ripcord.Config) { c.Limits.MaxSteps = 1 }, want: event.TurnBudget},
+		"blocked":   {script: "C(c1,pure) A'{}' E F(tool)", change: func(c *ripcord.Config) { c.Gate = gate.Rules{Policy: gate.DenyAll} }, want: event.TurnBlocked},
 	} {
-		if c.change == nil {
-			c.change = func(*ripcord.Config) {}
+		changes := []func(*ripcord.Config){with(broken, pure)}
+		if c.real {
+			changes = append(changes, withBash(t))
 		}
-		b := newBench(t, c.script+"\n", withBash(t), with(broken), c.change)
+		if c.change != nil {
+			changes = append(changes, c.change)
+		}
+		b := newBench(t, c.script+"\n", changes...)
 		ctx, leave := context.WithCancel(b.ctx)
 		seen := make(chan []api.Frame, 1)
 		ready := make(chan struct{})
@@ -244,13 +252,16 @@ answer always
 `, with(cooperative))
 	gone := errors.New("the caller has left")
 	seen := map[string]int{}
-	for i := range 120 {
+	began := time.Now()
+	b.outcome(b.run("to see how long it takes"), event.TurnCompleted)
+	long := 2 * time.Since(began)
+	for i := range 100 {
 		ctx, leave := context.WithCancelCause(b.ctx)
 		var timer *time.Timer
 		if i%12 == 0 {
 			leave(gone)
 		} else {
-			timer = time.AfterFunc(rand.N(25*time.Millisecond), func() { leave(gone) })
+			timer = time.AfterFunc(rand.N(long), func() { leave(gone) })
 		}
 		res, err := b.rt.Run(ctx, b.id, fmt.Sprint("go ", i))
 		left := context.Cause(ctx) != nil

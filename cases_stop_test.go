@@ -300,7 +300,11 @@ func TestThePromptIsKeptWhereverTheStopComes(t *testing.T) {
 		}, "first"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, c.script, withBash(t))
+			var changes []func(*ripcord.Config)
+			if name == "in a tool" {
+				changes = append(changes, withBash(t))
+			}
+			b := newBench(t, c.script, changes...)
 			id := b.submit("a long prompt")
 			c.at(b)
 			b.esc(id)
