@@ -26,9 +26,6 @@ import (
 // turn and kills itself; its value is a [victim].
 const asVictim = "RIPCORD_CRASH_VICTIM"
 
-// mark in the environment names everything that a victim starts.
-const mark = "RIPCORD_CRASH_MARK"
-
 // victim is what a process that is to die does.
 type victim struct {
 	Root, Cwd, URL string

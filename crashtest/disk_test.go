@@ -71,7 +71,7 @@ func (p *platter) spin(ctx context.Context, between func(stage *crashtest.Stage)
 			return err
 		}
 	}
-	err = p.later(ctx, stage)
+	err = later(ctx, stage)
 	if err == nil {
 		err = rig.Runtime.Release(ctx, st.ID)
 	}
@@ -80,7 +80,7 @@ func (p *platter) spin(ctx context.Context, between func(stage *crashtest.Stage)
 }
 
 // later has another turn done: a fault may meet this one too, and is over then.
-func (p *platter) later(ctx context.Context, stage *crashtest.Stage) (err error) {
+func later(ctx context.Context, stage *crashtest.Stage) (err error) {
 	for range 3 {
 		ready := patient(ctx, func() bool { s, err := stage.Service.Status(ctx, stage.ID); return err == nil && s.Storage == "" })
 		if !ready {

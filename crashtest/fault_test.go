@@ -21,11 +21,10 @@ var errDisk = errors.New("the disk is broken")
 
 // disk fails the appends and syncs from the nth on, as many as it is told.
 type disk struct {
-	armed atomic.Bool
+	armed atomic.Bool // else it is mended
 	ops   atomic.Int64
 	from  int64 // 0: never
 	times int64
-	off   atomic.Bool // mended
 	hit   atomic.Bool
 }
 
@@ -34,7 +33,7 @@ func (d *disk) fault(op string) error {
 		return nil
 	}
 	n := d.ops.Add(1)
-	if d.from == 0 || n < d.from || n >= d.from+d.times || d.off.Load() {
+	if d.from == 0 || n < d.from || n >= d.from+d.times {
 		return nil
 	}
 	d.hit.Store(true)
@@ -106,18 +105,15 @@ func (d *disk) play(ctx context.Context) (wrong []string) {
 		st, err := rig.Runtime.Status(ctx, id)
 		return err != nil || st.Storage != ""
 	}
-	if d.times > 1000 && !broken() {
+	soon, stop := context.WithTimeout(ctx, time.Second) // who was refused hears of it a moment before
+	defer stop()
+	if d.times > 1000 && !patient(soon, broken) {
 		say("the disk fails and the session's state does not say so")
 	}
-	d.off.Store(true)
-	if !patient(ctx, func() bool { return !broken() }) {
-		say("the disk works again and the session does not")
+	d.armed.Store(false) // mended
+	if err := later(ctx, stage); err != nil {
+		say("the turn after the fault: %v", err)
 		return wrong
-	}
-	d.armed.Store(false)
-	res, err := stage.Run(ctx, "and now?")
-	if err != nil || *res.Outcome != event.TurnCompleted {
-		say("the turn after the fault: %+v %v", res, err)
 	}
 	if err := rig.Runtime.Release(ctx, id); err != nil {
 		say("release: %v", err)

@@ -21,6 +21,9 @@ import (
 	"github.com/ripcord-go/ripcord/model/scripted"
 )
 
+// mark in the environment names everything that a victim starts.
+const mark = "RIPCORD_CRASH_MARK"
+
 // batch is a model that asks for three commands at once, each of which writes
 // its line; pause is what the second does then.
 func batch(ledger, pause string) string {
