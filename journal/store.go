@@ -135,6 +135,7 @@ type Entry struct {
 	// are read from is whole. Nil where nothing could be read.
 	Head *event.Record
 	Tail []event.Record
+	Turn int   // the last turn that was seen, 0 if none was
 	Err  error // why it is damaged, forked or future
 }
 

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -168,10 +170,15 @@ func known(key string) string {
 // type or in the wrong place is an error with file and line, never ignored.
 func readLayer(path string, project, must bool) (layer, error) {
 	var l layer
-	data, err := os.ReadFile(path)
+	read := os.ReadFile // a file that was named may be a pipe
+	if !must {
+		read = readFound
+	}
+	data, err := read(path)
 	if errors.Is(err, os.ErrNotExist) && !must {
 		return l, nil
 	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // some editors' mark of UTF-8
 	if err != nil {
 		return l, configf("check RIPCORD_CONFIG and the file's permissions", "the settings file cannot be read: %v", err)
 	}
@@ -193,6 +200,28 @@ func readLayer(path string, project, must bool) (layer, error) {
 	return l, nil
 }
 
+// maxFound bounds a file that a folder happens to hold, bytes.
+const maxFound = 1 << 20
+
+// readFound reads a file that nobody named: what comes with a folder may be a
+// link to a device or a pipe, which would never end. What is over [maxFound] is
+// cut off by one byte more, so that the caller sees it.
+func readFound(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &os.PathError{Op: "open", Path: path, Err: errors.New("is not a regular file")}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxFound+1))
+}
+
 // describe says in one sentence what is wrong in a settings file. It never
 // repeats a value: that may be a key.
 func describe(path string, err error) error {
@@ -212,6 +241,9 @@ func describe(path string, err error) error {
 	}
 	row, col := d.Position()
 	key := strings.Join(d.Key(), ".")
+	if strings.Contains(d.Error(), "already") {
+		return configf("take one of them out", "%s:%d: %s is set twice", path, row, key)
+	}
 	if want := known(key); want != "" && !strings.Contains(d.Error(), "expected") {
 		return configf("correct it", "%s:%d: %s must be %s", path, row, key, want)
 	}

@@ -62,6 +62,7 @@ func TestAWrongSettingIsRefusedWithFileLineAndKey(t *testing.T) {
 		{"not TOML", "model = 'x'\nprovider = \n", ":2:"},
 		{"not TOML near a secret", "api_key = '" + secret + "\n", ":1:"},
 		{"hooks", "[hooks]\na = 1\n", "hooks"},
+		{"a key set twice", "model = 'x'\nmodel = 'y'\n", ":2: model is set twice"},
 	} {
 		path := put(t, filepath.Join(t.TempDir(), "config.toml"), c.text)
 		_, err := readSettings(envOf(map[string]string{"RIPCORD_CONFIG": path}), t.TempDir())
@@ -91,6 +92,27 @@ func TestAProjectsFileMayNotSetWhatOpensTheDoor(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), path+":2: a project's file may not set") {
 			t.Errorf("%q: %v", key, err)
 		}
+	}
+}
+
+// proves CLI-03: what a folder brings along neither hangs nor floods, be it a
+// link to a device; and an editor's byte-order mark is no error.
+func TestWhatAFolderBringsAlongIsReadOnlyIfItIsAFile(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{".ripcord.toml", "AGENTS.md"} {
+		if err := os.Symlink("/dev/zero", filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := readSettings(envOf(nil), dir); err == nil || refusalCode(explain(err).Code) != exitConfig {
+		t.Errorf("a device as settings: %v", err)
+	}
+	if text := instructions(dir); text != "" {
+		t.Errorf("a device as instructions: %d bytes", len(text))
+	}
+	path := put(t, filepath.Join(t.TempDir(), "config.toml"), "\xef\xbb\xbfmodel = 'x'\n")
+	if _, err := readSettings(envOf(map[string]string{"RIPCORD_CONFIG": path}), t.TempDir()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,7 +45,7 @@ func instructions(cwd string) string {
 	slices.Reverse(files)
 	var parts []string
 	for _, f := range files {
-		if text, err := os.ReadFile(f); err == nil && len(text) > 0 {
+		if text, err := readFound(f); err == nil && len(text) > 0 {
 			parts = append(parts, strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD"))
 		}
 	}

@@ -70,7 +70,7 @@ func (s *Store) entry(id event.SessionID) (e journal.Entry, ok bool) {
 	e.Bytes, e.Owner = info.Size(), s.owner(id)
 	g := glance{f: f, size: info.Size()}
 	g.look()
-	e.Head, e.Tail = g.head, g.tail
+	e.Head, e.Tail, e.Turn = g.head, g.tail, g.turn
 	e.Err = g.found.Err(id, s.path(id, journalName))
 	if known := s.remembered(id, info); known != nil {
 		e.Err = known
@@ -106,6 +106,7 @@ type glance struct {
 	size  int64
 	head  *event.Record
 	tail  []event.Record
+	turn  int  // the last one that was seen
 	open  bool // a turn is open
 	known bool // whether one is was seen
 	found journal.Found
@@ -144,6 +145,7 @@ func (g *glance) keepHead(it *journal.Item) {
 // walk reads the scan to its end and keeps the last few records.
 func (g *glance) walk(sc *journal.Scanner, whole bool) {
 	var last [][]byte
+	var ofTurn []byte // the last record that belongs to a turn
 	for sc.Next() {
 		it := sc.Item()
 		if it.Kind != journal.ItemRecord {
@@ -154,6 +156,7 @@ func (g *glance) walk(sc *journal.Scanner, whole bool) {
 		}
 		if k, ok := event.KindOf(it.Type); ok && k.Scope != event.ScopeSession {
 			g.open, g.known = it.Type != event.TypeTurnEnded, true
+			ofTurn = append(ofTurn[:0], it.Line...)
 		}
 		if len(last) == listKeep {
 			last = append(last[1:], append(last[0][:0], it.Line...))
@@ -162,6 +165,9 @@ func (g *glance) walk(sc *journal.Scanner, whole bool) {
 		}
 	}
 	g.found, g.err = *sc.Found(), sc.Err()
+	if r, err := event.Parse(ofTurn); err == nil {
+		g.turn = r.Turn
+	}
 	for _, line := range last {
 		if r, err := event.Parse(line); err == nil {
 			g.tail = append(g.tail, r)

@@ -10,6 +10,7 @@ import (
 
 var besideCases = []testCase{
 	{"the list names each session's state", listStates},
+	{"the list knows the last turn behind any number of records of no turn", listTurns},
 	{"delete is refused while a writer lives", deleteBusy},
 	{"a blob is kept by its digest", blobsKept},
 }
@@ -59,6 +60,22 @@ func listStates(t *testing.T, d Driver) {
 	}
 	if len(want) > 0 {
 		t.Errorf("not listed: %v", want)
+	}
+}
+
+// IFC-12, B023
+func listTurns(t *testing.T, d Driver) {
+	s := d.Open(t, nil)
+	p := create(t, s, ID)
+	p.append(Open(t))
+	p.append(Turn(t, 1)...)
+	p.append(Turn(t, 2)...)
+	for range 20 {
+		p.append(Rec(t, event.LeaseTaken{}, 0, 0))
+	}
+	l := must[[]journal.Entry](t)(s.List(t.Context()))
+	if len(l) != 1 || l[0].Turn != 2 {
+		t.Errorf("listed %+v, want turn 2", l)
 	}
 }
 

@@ -355,6 +355,7 @@ func (x *session) entry(id event.SessionID) journal.Entry {
 		if r.Seq == 0 {
 			e.Head = &r
 		}
+		e.Turn = max(e.Turn, r.Turn)
 		if len(e.Tail) == 8 {
 			e.Tail = e.Tail[1:]
 		}
