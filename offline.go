@@ -40,7 +40,7 @@ func later(a, b *time.Time) bool {
 }
 
 func infoOf(e journal.Entry) api.SessionInfo {
-	info := api.SessionInfo{ID: e.ID, State: string(e.State), Bytes: e.Bytes}
+	info := api.SessionInfo{ID: e.ID, State: string(e.State), Bytes: e.Bytes, Turns: e.Turn}
 	if e.Owner != nil {
 		info.Owner = &api.OwnerInfo{PID: e.Owner.PID, Host: e.Owner.Host}
 	}
@@ -58,7 +58,6 @@ func infoOf(e journal.Entry) api.SessionInfo {
 	for i := range e.Tail {
 		t := e.Tail[i].Time
 		info.Updated = &t
-		info.Turns = max(info.Turns, e.Tail[i].Turn)
 	}
 	return info
 }
@@ -156,7 +155,7 @@ func (r *Runtime) PreviewRepair(ctx context.Context, id event.SessionID) (api.Re
 		}
 	}
 	evidence := observe(ctx, r.cfg.Store.Dir(id), l, true)
-	closers, err := turn.Recover(l, recs[len(recs)-1].Epoch+1, evidence, "")
+	closers, err := turn.Recover(l, recs[len(recs)-1].Epoch+1, evidence, r.options())
 	if err != nil {
 		return api.RepairPreview{}, toError(err)
 	}

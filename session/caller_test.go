@@ -53,7 +53,7 @@ func TestACallerThatLeavesAbortsItsTurnAndNoOther(t *testing.T) {
 			}
 			id := r.driven(caller, "go")
 			if c.at != "" {
-				r.until(c.at, func() bool { return strings.Contains(r.types(), c.at) })
+				r.until(c.at, func() bool { return strings.Contains(r.types(), c.at) && r.model.count() == 1 })
 				leave(errGone)
 			}
 			sum := r.wait(id)

@@ -153,7 +153,7 @@ func begin(ctx context.Context, cfg Config, ledger *turn.Ledger, b *book) (*Reco
 		}
 		rec.Kept = kept(ledger, evidence)
 	}
-	closers, err := turn.Recover(ledger, b.epoch, evidence, cfg.Turn.MarkerText)
+	closers, err := turn.Recover(ledger, b.epoch, evidence, cfg.Turn)
 	if err != nil {
 		return nil, err
 	}

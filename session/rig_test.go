@@ -265,6 +265,10 @@ func (r *rig) records() []event.Record {
 	return out
 }
 
+// written reports whether the journal holds text, durable or not: a delta that
+// is on its way when a stop comes is not recorded any more.
+func (r *rig) written(text string) bool { return bytes.Contains(r.store.Bytes("s_1"), []byte(text)) }
+
 // holds holds the journal, which must have no open turn, to its rules: order,
 // one end and one result for everything.
 func (r *rig) holds() *turn.Ledger {

@@ -53,7 +53,7 @@ func TestNothingIsShownOrDoneBeforeItIsDurable(t *testing.T) {
 	defer sub.Close()
 	id := r.submit("the prompt")
 	look("the input is acknowledged", "the prompt")
-	r.until("the second request", func() bool { return r.model.count() == 2 })
+	r.until("the second answer", func() bool { return r.model.count() == 2 && r.written("half") })
 	r.stop(session.Address{Input: id})
 	ended := 0
 	for ended == 0 {
@@ -181,7 +181,7 @@ func TestAnEndingThatCanNotBeWrittenIsSaid(t *testing.T) {
 	var disk faults
 	r := newRig(t, plan{store: mem.Options{Fault: disk.fault}, talks: []talk{hangs("half"), says("fine")}})
 	id := r.submit("first")
-	r.until("it streams", func() bool { return r.model.count() == 1 })
+	r.until("it streams", func() bool { return r.written("half") })
 	disk.fail(0)
 	r.stop(session.Address{Input: id})
 	sum := r.wait(id)

@@ -28,7 +28,7 @@ func TestAStopThatMeetsNothingSaysSoAndLeavesNothingArmed(t *testing.T) {
 		}
 	}
 	id := r.submit("one")
-	r.until("the answer begins", func() bool { return r.model.count() == 1 })
+	r.until("the answer begins", func() bool { return r.written(`"text":"a"`) })
 	for name, a := range map[string]session.Address{"another input": {Input: "i_other"}, "another turn": {Turn: 2}, "the wrong pair": {Input: id, Turn: 9}} {
 		if s := r.stop(a); s != session.StopMismatch {
 			t.Errorf("%s: %v", name, s)
@@ -126,7 +126,7 @@ func TestAToolThatIgnoresEverythingIsCutOffNamedAndFenced(t *testing.T) {
 		t.Errorf("unwinding: %v", u)
 	}
 	second := r.submit("and now?")
-	r.until("the second turn streams", func() bool { return r.model.count() == 2 })
+	r.until("the second turn streams", func() bool { return r.written(`"text":"second"`) })
 	close(release)
 	for _, what := range []string{"an effect", "a process record", "a job"} {
 		if err := <-tried; err == nil {

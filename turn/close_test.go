@@ -49,7 +49,7 @@ func recovered(t *testing.T, recs []event.Record, evidence ...event.Evidence) (*
 	if err != nil {
 		t.Fatal(err)
 	}
-	added, err := turn.Recover(l, 2, evidence, "")
+	added, err := turn.Recover(l, 2, evidence, turn.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func TestRecoveringIsDeterministicAndOnceIsEnough(t *testing.T) {
 			if len(added) > 0 && !added[0].Time.Equal(recs[n-1].Time) && n > 2 {
 				t.Fatalf("seed %d, cut %d: the closers' time is not the prefix's", seed, n)
 			}
-			if again, err := turn.Recover(l, 3, nil, ""); err != nil || len(again) > 0 {
+			if again, err := turn.Recover(l, 3, nil, turn.Options{}); err != nil || len(again) > 0 {
 				t.Fatalf("seed %d, cut %d: again adds %s (%v)", seed, n, named(again), err)
 			}
 			if turn.NeedsRecovery(l) {

@@ -35,7 +35,7 @@ func ExampleRecover() {
 	write(event.CallApproved{By: "yes"}, 1, 1, "c1")
 	write(event.CallStarted{}, 1, 1, "c1") // and here the process died
 
-	added, err := turn.Recover(ledger, 2, nil, "")
+	added, err := turn.Recover(ledger, 2, nil, turn.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func ExampleRecover() {
 			fmt.Println(added[i].Type)
 		}
 	}
-	again, err := turn.Recover(ledger, 3, nil, "")
+	again, err := turn.Recover(ledger, 3, nil, turn.Options{})
 	fmt.Println("a second recovery adds", len(again), "records,", err)
 	// Output:
 	// repair/begin

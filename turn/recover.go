@@ -17,17 +17,14 @@ func NeedsRecovery(l *Ledger) bool {
 // a pure function of the valid prefix and the evidence; ids and times are
 // derived from them, so that recovering twice gives the same records, and a
 // recovered journal gives none. The outcome `interrupted` is written here and
-// nowhere else.
+// nowhere else. Of opts only the marker's are read.
 //
 // The ledger is moved to the state behind the group.
-func Recover(l *Ledger, epoch event.Epoch, evidence []event.Evidence, marker string) ([]event.Record, error) {
+func Recover(l *Ledger, epoch event.Epoch, evidence []event.Evidence, opts Options) ([]event.Record, error) {
 	if !NeedsRecovery(l) {
 		return nil, nil
 	}
-	if marker == "" {
-		marker = TextAbortedTurn
-	}
-	c := Close(l, evidence, How{Outcome: event.TurnInterrupted, Reason: "crash", Marker: true, Text: marker})
+	c := Close(l, evidence, How{Outcome: event.TurnInterrupted, Reason: "crash", Marker: !opts.NoMarker, Text: opts.MarkerText})
 	drafts := []Draft{{Payload: event.RepairBegun{Why: "the runtime ended in the middle of its work", Upto: l.Last(), Evidence: evidence}}}
 	drafts = append(drafts, c.Books...)
 	drafts = append(drafts, c.Marker...)

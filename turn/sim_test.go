@@ -425,11 +425,11 @@ func (w *world) recoverable() {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		added, err := turn.Recover(l, 2, nil, "")
+		added, err := turn.Recover(l, 2, nil, turn.Options{})
 		if err != nil {
 			w.t.Fatalf("cut at %d: %v\n%s", n, err, w.log.String())
 		}
-		if again, err := turn.Recover(l, 3, nil, ""); err != nil || len(again) > 0 {
+		if again, err := turn.Recover(l, 3, nil, turn.Options{}); err != nil || len(again) > 0 {
 			w.t.Fatalf("cut at %d: recovering again adds %d records, %v", n, len(again), err)
 		}
 		if l.OpenTurn() != 0 {

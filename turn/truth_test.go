@@ -207,3 +207,24 @@ func TestAnInputsOwnBoundOnStepsIsObeyed(t *testing.T) {
 		}
 	}
 }
+
+// proves TRN-08: who wants no marker gets none from recovery either
+func TestRecoveryObeysTheMarkersSetting(t *testing.T) {
+	for want, opts := range map[string]turn.Options{"": {NoMarker: true}, turn.TextAbortedTurn: {}, "cut": {MarkerText: "cut"}} {
+		l, err := turn.Fold(wreck(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		added, err := turn.Recover(l, 2, nil, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, m := range payloads[event.TurnMarked](t, added) {
+			got += m.Text
+		}
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
