@@ -53,8 +53,9 @@ func (r *Recording) GoOn(ctx context.Context) (lives int, out []Finding, err err
 
 // live is one second life.
 func (r *Recording) live(ctx context.Context, rig *Rig, store *mem.Store, b []byte, upto int) ([]Violation, error) {
-	id := event.SessionID(fmt.Sprintf("%s-%d", r.ID, upto+1))
+	id := r.ID
 	store.Put(id, b)
+	defer func() { _ = rig.Runtime.Release(ctx, id) }() // after a failure too: the next life is of the same session
 	var foretold []string
 	if upto >= 0 {
 		preview, err := rig.Runtime.PreviewRepair(ctx, id)
