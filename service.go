@@ -296,15 +296,8 @@ func (f *follower) follow(l *session.Live) {
 			return
 		}
 		frames, lagged, ended := sub.Take()
-		if lagged && len(frames) > 0 {
-			for _, fr := range frames {
-				if fr.Record != nil {
-					if !f.read(fr.Record.Seq - 1) {
-						return
-					}
-					break
-				}
-			}
+		if lagged && !f.read(sub.Shown()) { // what was dropped is in the journal
+			return
 		}
 		for _, fr := range frames {
 			if !f.give(fr) {

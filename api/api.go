@@ -40,7 +40,9 @@ type Service interface {
 	Decide(ctx context.Context, req DecideRequest) error
 
 	// Follow yields frames: the journal's records from seq on and, when live
-	// is set, live frames of a session that runs here. It ends when ctx does.
+	// is set, live frames of a session that is live here by then. It ends when
+	// ctx does, or when that session is released. A reader that falls behind
+	// loses live frames, never records.
 	Follow(ctx context.Context, id event.SessionID, from event.Seq, live bool) iter.Seq2[Frame, error]
 	// Records yields the journal as it stands and ends.
 	Records(ctx context.Context, id event.SessionID, from event.Seq) iter.Seq2[Frame, error]

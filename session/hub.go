@@ -100,6 +100,13 @@ func (s *Sub) Take() (frames []Frame, lagged, ended bool) {
 	return frames, lagged, s.ended
 }
 
+// Shown is the seq of the last record that was handed out, to whomever.
+func (s *Sub) Shown() event.Seq {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	return s.hub.shown
+}
+
 func (s *Sub) drain() { _, _, _ = s.Take() }
 
 func (s *Sub) nudge() {

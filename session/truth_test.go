@@ -271,3 +271,25 @@ func TestLargeImagesAreBlobsNotRecords(t *testing.T) {
 	}
 	r.holds()
 }
+
+// proves LOG-14, pitfall 65: a subscriber that fell behind is told so, and knows
+// up to where the journal has what it missed, also when nothing comes any more
+func TestASubscriberThatFellBehindKnowsHowFar(t *testing.T) {
+	r := newRig(t, plan{talks: []talk{func(_ context.Context, _ model.Request, say func(event.Delta) bool) error {
+		for range 9000 {
+			if !say(event.TextDelta{Text: "word "}) {
+				return nil
+			}
+		}
+		say(event.Finish{Reason: event.FinishStop})
+		return nil
+	}}})
+	sub, _ := r.live.Subscribe()
+	defer sub.Close()
+	r.run("go")
+	recs := r.records()
+	if _, lagged, _ := sub.Take(); !lagged || sub.Shown() != recs[len(recs)-1].Seq {
+		t.Errorf("lagged %v, shown up to %d of %d", lagged, sub.Shown(), recs[len(recs)-1].Seq)
+	}
+	r.close()
+}

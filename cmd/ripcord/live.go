@@ -71,10 +71,14 @@ func (l *live) serve(id event.SessionID) error {
 	return nil
 }
 
-// Release closes the control socket, then the session. A release that came
-// through that socket is answered before it closes.
+// Release closes the session, then the control socket: a release that came
+// through that socket is answered before it closes, and one that did not get
+// through can be asked for again.
 func (l *live) Release(ctx context.Context, id event.SessionID) error {
 	err := l.Service.Release(ctx, id)
+	if _, alive := l.Status(ctx, id); alive == nil {
+		return err
+	}
 	l.mu.Lock()
 	p := l.ports[id]
 	delete(l.ports, id)
