@@ -93,7 +93,7 @@ func (r *Runtime) Delete(ctx context.Context, id event.SessionID) error {
 		for _, j := range l.OpenJobs() {
 			if pids := remaining(l, j); len(pids) > 0 {
 				return &api.Error{Code: event.FailUsage, Message: fmt.Sprintf("job %s of session %s still runs (processes %v)", j.ID, id, pids),
-					Hint: fmt.Sprintf("end it with `ripcord jobs kill %s` first", j.ID)}
+					Hint: fmt.Sprintf("end it with `ripcord jobs kill %s/%s` first", id, j.ID)}
 			}
 		}
 	}

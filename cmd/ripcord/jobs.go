@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,11 +16,13 @@ import (
 func jobsCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "jobs", Short: "List, read and kill background processes of sessions",
-		Example: "  ripcord jobs list\n  ripcord jobs logs j_1\n  ripcord jobs kill j_1",
+		Long: `List, read and kill background processes of sessions. JOB is an id as the list
+shows it; where two sessions have a job of that name, SESSION/JOB.`,
+		Example: "  ripcord jobs list\n  ripcord jobs logs j1\n  ripcord jobs kill s_01/j1",
 	}
 	cmd.AddCommand(jobsList(a), &cobra.Command{
 		Use: "logs JOB", Short: "Print what a job wrote", Args: cobra.ExactArgs(1),
-		Example: "  ripcord jobs logs j_1",
+		Example: "  ripcord jobs logs j1",
 		RunE: a.reading(func(ctx context.Context, svc api.Service, args []string) error {
 			j, holder, done, err := a.findJob(ctx, svc, args[0])
 			if err != nil {
@@ -35,7 +38,7 @@ func jobsCmd(a *app) *cobra.Command {
 		}),
 	}, &cobra.Command{
 		Use: "kill JOB", Short: "End a job's whole process tree", Args: cobra.ExactArgs(1),
-		Example: "  ripcord jobs kill j_1",
+		Example: "  ripcord jobs kill s_01/j1",
 		RunE: a.reading(func(ctx context.Context, svc api.Service, args []string) error {
 			j, holder, done, err := a.findJob(ctx, svc, args[0])
 			if err != nil {
@@ -148,24 +151,42 @@ func (a *app) jobsOf(ctx context.Context, svc api.Service, s api.SessionInfo, vi
 	return visit(svc, kept), nil
 }
 
-// findJob finds a job by its id among all sessions. done gives up what the
+// findJob finds a job by its id, or by SESSION/ID where sessions have jobs of one
+// name; one that runs comes before those that have ended. done gives up what the
 // finding holds.
-func (a *app) findJob(ctx context.Context, svc api.Service, id string) (j api.JobInfo, holder api.Service, done func(), err error) {
-	err = a.eachHolder(ctx, svc, "", func(h api.Service, jobs []api.JobInfo) bool {
+func (a *app) findJob(ctx context.Context, svc api.Service, name string) (j api.JobInfo, holder api.Service, done func(), err error) {
+	session, id, named := strings.Cut(name, "/")
+	if !named {
+		session, id = "", name
+	}
+	type found struct {
+		job    api.JobInfo
+		holder api.Service
+	}
+	var all, run []found
+	err = a.eachHolder(ctx, svc, session, func(h api.Service, jobs []api.JobInfo) bool {
 		for _, one := range jobs {
 			if one.ID == event.JobID(id) {
-				j, holder = one, h
-				return false
+				all = append(all, found{one, h})
+				if one.State == event.JobRunning {
+					run = append(run, found{one, h})
+				}
 			}
 		}
 		return true
 	})
+	if len(run) > 0 {
+		all = run
+	}
 	switch {
 	case err != nil:
 		return j, nil, nil, err
-	case holder == nil:
-		return j, nil, nil, usagef("`ripcord jobs list` shows what there is", "there is no job %s", id)
+	case len(all) == 0:
+		return j, nil, nil, usagef("`ripcord jobs list` shows what there is", "there is no job %s", name)
+	case len(all) > 1:
+		return j, nil, nil, usagef(fmt.Sprintf("name its session too: %s/%s", all[0].job.Session, id), "%d sessions have a job %s", len(all), id)
 	}
+	j, holder = all[0].job, all[0].holder
 	done = func() {}
 	if c, ok := holder.(*remote.Client); ok {
 		done = c.Close

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/event"
+)
+
+// twoSessions have a kept job of one name each.
+type twoSessions struct {
+	api.Service
+	state map[event.SessionID]event.JobState
+}
+
+func (twoSessions) Sessions(context.Context) ([]api.SessionInfo, error) {
+	return []api.SessionInfo{{ID: "s_a"}, {ID: "s_b"}}, nil
+}
+
+func (s twoSessions) Jobs(_ context.Context, id event.SessionID) ([]api.JobInfo, error) {
+	return []api.JobInfo{{ID: "j1", Session: id, Keep: true, State: s.state[id]}}, nil
+}
+
+// proves IFC-12, PRC-05: a job's name never means another session's job
+func TestAJobOfTheSameNameInAnotherSessionIsNeverMeant(t *testing.T) {
+	a := &app{env: envOf(map[string]string{"RIPCORD_HOME": t.TempDir()}), stderr: io.Discard}
+	both := twoSessions{state: map[event.SessionID]event.JobState{"s_a": event.JobRunning, "s_b": event.JobRunning}}
+	if j, _, _, err := a.findJob(t.Context(), both, "j1"); err == nil || !strings.Contains(err.Error()+explain(err).Hint, "s_a/j1") {
+		t.Errorf("%+v, %v", j, err)
+	}
+	for _, name := range []string{"s_a/j1", "s_b/j1"} {
+		j, _, done, err := a.findJob(t.Context(), both, name)
+		if err != nil || string(j.Session)+"/"+string(j.ID) != name {
+			t.Fatalf("%s: %+v, %v", name, j, err)
+		}
+		done()
+	}
+	one := twoSessions{state: map[event.SessionID]event.JobState{"s_a": event.JobExited, "s_b": event.JobRunning}}
+	if j, _, _, err := a.findJob(t.Context(), one, "j1"); err != nil || j.Session != "s_b" {
+		t.Errorf("the one that runs: %+v, %v", j, err)
+	}
+}
