@@ -61,8 +61,14 @@ func (a *app) main(args []string) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	err := root.ExecuteContext(ctx)
+	lost := a.out.lost()
+	if lost != nil {
+		a.say("stdout is not whole: %v; what a turn said is in its session: `ripcord sessions show ID`", lost)
+	}
 	var code exitError
 	switch {
+	case err == nil && lost != nil: // all that there was to do was to print
+		return exitFailed
 	case err == nil:
 		return exitDone
 	case errors.As(err, &code):

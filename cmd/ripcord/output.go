@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/ripcord-go/ripcord/api"
@@ -37,6 +40,21 @@ type sink struct {
 	mu   sync.Mutex
 	w    io.Writer
 	dead bool
+
+	fault atomic.Pointer[error] // the first; not under mu, which a write that hangs holds
+}
+
+// errUnread is why the last write was given up.
+var errUnread = errors.New("it was not read in time")
+
+// lost is why something is missing on stdout; nil if nothing is, or if its
+// reader left on purpose. It never blocks.
+func (s *sink) lost() error {
+	e := s.fault.Load()
+	if e == nil || errors.Is(*e, syscall.EPIPE) || errors.Is(*e, io.ErrClosedPipe) {
+		return nil
+	}
+	return *e
 }
 
 // write writes b whole or kills the sink. It may block as long as the reader
@@ -49,6 +67,7 @@ func (s *sink) write(b []byte) {
 	}
 	if _, err := s.w.Write(b); err != nil {
 		s.dead = true
+		s.fault.CompareAndSwap(nil, &err)
 	}
 }
 
@@ -79,6 +98,7 @@ func (s *sink) last(b []byte, bound time.Duration) {
 	select {
 	case <-done:
 	case <-t.C:
+		s.fault.CompareAndSwap(nil, &errUnread)
 	}
 }
 

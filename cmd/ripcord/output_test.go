@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -113,8 +114,23 @@ func TestADeadStdoutIsTriedOnce(t *testing.T) {
 		s.write([]byte("ab"))
 	}
 	s.last([]byte("the end"), time.Second)
-	if b.tries != 2 || !s.closed() {
-		t.Errorf("%d writes were tried, want 2", b.tries)
+	if b.tries != 2 || !s.closed() || s.lost() != nil {
+		t.Errorf("%d writes were tried, want 2; lost: %v", b.tries, s.lost())
+	}
+}
+
+// proves IFC-04, B149: what is missing on stdout for another reason than that
+// its reader left is said; a list that could not be printed is no success.
+func TestWhatIsMissingOnStdoutIsSaid(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("this system has no full device")
+	}
+	defer full.Close()
+	var errs strings.Builder
+	a := &app{env: envOf(map[string]string{"RIPCORD_HOME": t.TempDir()}), stderr: &errs, stops: newStops(), out: &sink{w: full}, wire: wire}
+	if code := a.main([]string{"sessions", "list", "--json"}); code != exitFailed || !strings.Contains(errs.String(), "stdout is not whole") {
+		t.Errorf("exit %d, %q", code, errs.String())
 	}
 }
 
@@ -123,6 +139,9 @@ func TestAReaderThatDoesNotReadDoesNotHoldTheExitUp(t *testing.T) {
 	r, w := io.Pipe()
 	s := &sink{w: w}
 	s.last([]byte("x"), 10*time.Millisecond)
+	if s.lost() == nil {
+		t.Error("what was not read is not told")
+	}
 	_ = r.Close() // ends the write that was left behind
 }
 
