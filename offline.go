@@ -214,6 +214,9 @@ func (r *Runtime) Jobs(ctx context.Context, id event.SessionID) ([]api.JobInfo, 
 		return nil, err
 	}
 	owned := proc.Alive(l.Lease)
+	if _, err := r.get(id); err != nil && l.Lease == proc.Self() {
+		owned = false // it was ours and was released
+	}
 	out := []api.JobInfo{}
 	for _, j := range l.Jobs {
 		info := api.JobInfo{ID: j.ID, Session: id, Call: j.Call, Command: j.Command, PIDs: list(j.PIDs), State: event.JobRunning, Started: j.At, Keep: j.Keep}
