@@ -293,3 +293,56 @@ func TestASubscriberThatFellBehindKnowsHowFar(t *testing.T) {
 	}
 	r.close()
 }
+
+// proves LOG-14: what the store does not take is kept within a bound: past it
+// the turn ends, though no checkpoint was due
+func TestAStreamThatCannotBeWrittenEndsBeforeItFillsMemory(t *testing.T) {
+	var full atomic.Bool
+	cut := make(chan bool, 1)
+	said := 0
+	r := newRig(t, plan{store: mem.Options{Fault: func(op string) error {
+		if op == "append" && full.Load() {
+			return errors.New("no space left on device")
+		}
+		return nil
+	}}, talks: []talk{func(ctx context.Context, _ model.Request, say func(event.Delta) bool) error {
+		full.Store(true)
+		for ; said < 64<<20 && say(event.TextDelta{Text: strings.Repeat("x", 64<<10)}); said += 64 << 10 {
+		}
+		cut <- said < 64<<20
+		return context.Cause(ctx)
+	}, says("fine")}})
+	sum := r.run("go")
+	if sum.Outcome != event.TurnFailed || sum.Error == nil || sum.Error.Code != event.FailStorage || !<-cut {
+		t.Errorf("%d bytes came, %s, %+v", said, sum.Outcome, sum.Error)
+	}
+	full.Store(false)
+	r.until("it works again", func() bool { return r.live.Status().Storage == "" })
+	if two := r.run("again"); two.Outcome != event.TurnCompleted {
+		t.Errorf("%+v", two)
+	}
+	r.holds()
+}
+
+// proves LOG-14, TRN-06: a checkpoint of the ending that fails once is made at
+// once with what the store kept in reserve: the outcome is the turn's own
+func TestAnEndingThatFailsOnceIsWrittenAtOnce(t *testing.T) {
+	for n := int32(1); n <= 2; n++ { // the marker's sync, the end's
+		var left atomic.Int32
+		r := newRig(t, plan{store: mem.Options{Fault: func(op string) error {
+			if op == "sync" && left.Load() > 0 && left.Add(-1) == 0 {
+				return errors.New("no space left on device")
+			}
+			return nil
+		}}, talks: []talk{hangs("half"), says("fine")}})
+		id := r.submit("go")
+		r.until("it streams", func() bool { return r.written("half") })
+		left.Store(n)
+		r.stop(session.Address{Input: id})
+		if sum := r.wait(id); sum.Outcome != event.TurnAborted || sum.Unsaved || sum.Error != nil {
+			t.Errorf("sync %d: %+v", n, sum)
+		}
+		r.holds()
+		r.close()
+	}
+}
