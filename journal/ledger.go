@@ -42,7 +42,7 @@ func NewLedger(id event.SessionID, at Place, check Checker, recheck func() (Chec
 
 // Draft judges recs and returns their lines and the place behind them. The
 // errors are [ErrFenced] for a stale epoch or position, [ErrRule] for records
-// that break the order, and [ErrStorage] when too much is unacknowledged; with
+// that break the order, and [ErrPending] when too much is unacknowledged; with
 // any of them nothing may be written. After a draft, Wrote or Dropped is owed.
 func (l *Ledger) Draft(expected event.Seq, epoch event.Epoch, recs []event.Record) ([]byte, Place, error) {
 	switch {
@@ -62,7 +62,7 @@ func (l *Ledger) Draft(expected event.Seq, epoch event.Epoch, recs []event.Recor
 		return nil, l.tip, fmt.Errorf("append to session %s: %w", l.id, err)
 	}
 	if len(l.pending) > 0 && len(l.pending)+len(lines) > MaxPending {
-		return nil, l.tip, fmt.Errorf("append to session %s: %w: %d bytes wait to be synced already; sync before more is appended", l.id, ErrStorage, len(l.pending))
+		return nil, l.tip, fmt.Errorf("append to session %s: %w: %w (%d bytes)", l.id, ErrStorage, ErrPending, len(l.pending))
 	}
 	return lines, at, l.judge(recs)
 }

@@ -165,6 +165,9 @@ var (
 	ErrNoBlob = errors.New("blob is missing")
 	// ErrStorage matches every failure of the disk below a journal.
 	ErrStorage = errors.New("storage failed")
+	// ErrPending is returned, together with ErrStorage, by an append that would
+	// leave too much unacknowledged: after a sync it is taken, however large.
+	ErrPending = errors.New("too much waits to be synced; sync before more is appended")
 	// ErrRule is returned when a record breaks the ordering rules.
 	ErrRule = errors.New("record breaks the order of the journal")
 )

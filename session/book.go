@@ -53,12 +53,19 @@ func (b *book) append(ctx context.Context, recs []event.Record) *event.Failure {
 // lose gives the journal up: it belongs to another writer.
 func (b *book) lose() { b.lost, b.dirty, b.behind, b.frames = true, true, nil, nil }
 
-// catchUp hands the store what it has not taken yet.
+// catchUp hands the store what it has not taken yet. What is too large to go
+// behind what waits for its sync, such as the whole of a very long answer, goes
+// after it: size alone is no failure.
 func (b *book) catchUp(ctx context.Context) error {
 	if len(b.behind) == 0 {
 		return nil
 	}
 	last, err := b.w.Append(ctx, b.last, b.epoch, b.behind)
+	if errors.Is(err, journal.ErrPending) {
+		if _, err = b.w.Sync(ctx); err == nil {
+			last, err = b.w.Append(ctx, b.last, b.epoch, b.behind)
+		}
+	}
 	if errors.Is(err, journal.ErrFenced) {
 		b.lose()
 	}

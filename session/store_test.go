@@ -12,6 +12,7 @@ import (
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/interrupt"
+	"github.com/ripcord-go/ripcord/journal"
 	"github.com/ripcord-go/ripcord/journal/mem"
 	"github.com/ripcord-go/ripcord/model"
 	"github.com/ripcord-go/ripcord/session"
@@ -195,6 +196,28 @@ func TestAnEndingThatCanNotBeWrittenIsSaid(t *testing.T) {
 	r.until("it works again", func() bool { return r.live.Status().Storage == "" })
 	if two := r.run("second"); two.Outcome != event.TurnCompleted || two.Turn != 2 {
 		t.Errorf("%+v", two)
+	}
+	r.holds()
+}
+
+// proves TRN-05, TRN-07, LOG-14: an answer longer than what a store keeps
+// unsynced is stopped like any other, its books are closed and its words kept.
+func TestAVeryLongAnswerIsStoppedLikeAnyOther(t *testing.T) {
+	long := strings.Repeat("x", journal.MaxPending/8)
+	r := newRig(t, plan{talks: []talk{func(ctx context.Context, _ model.Request, say func(event.Delta) bool) error {
+		for range 9 {
+			say(event.TextDelta{Text: long})
+		}
+		return hangs("the end")(ctx, model.Request{}, say)
+	}, says("fine")}})
+	id := r.submit("first")
+	r.until("it streams", func() bool { return r.written("the end") })
+	r.stop(session.Address{Input: id})
+	if sum := r.wait(id); sum.Outcome != event.TurnAborted || sum.Unsaved || len(sum.Text) != 9*len(long)+len("the end") {
+		t.Errorf("%s with %d bytes of text: %+v", sum.Outcome, len(sum.Text), sum.Error)
+	}
+	if two := r.run("second"); two.Outcome != event.TurnCompleted {
+		t.Errorf("%s %+v", two.Outcome, two.Error)
 	}
 	r.holds()
 }
