@@ -87,6 +87,9 @@ type chat struct {
 	history []string
 	at      int // in history; len(history): the draft
 
+	sends map[int]bool          // submits that are not answered
+	owed  map[event.InputID]int // answered (+1) and not seen as accepted (-1), or the other way round
+
 	loading bool // history is being read
 	past    []block
 	result  *api.Result
@@ -306,6 +309,7 @@ func (c *chat) send(text string) []effect {
 	c.remember(text)
 	c.onTop, c.note = false, ""
 	c.asked++
+	c.sends = with(c.sends, c.asked, true)
 	out := []effect{c.put(""), submit{c.asked, text}}
 	if c.phase == idle {
 		c.begin(text)
@@ -326,7 +330,36 @@ func (c *chat) resume(held bool) []effect {
 	return []effect{goOn{c.asked, held}}
 }
 
+// with returns m with k set to v, made if it was nil; a zero v takes k out.
+func with[K comparable, V comparable](m map[K]V, k K, v V) map[K]V {
+	var zero V
+	if m == nil {
+		m = map[K]V{}
+	}
+	if m[k] = v; v == zero {
+		delete(m, k)
+	}
+	return m
+}
+
+// underway reports whether something that was sent is not yet seen in the
+// session: it will be, and what it starts is not over.
+func (c *chat) underway() bool {
+	for _, n := range c.owed {
+		if n > 0 {
+			return true
+		}
+	}
+	return len(c.sends) > 0
+}
+
 func (c *chat) wasSubmitted(in submitted) []effect {
+	if c.sends[in.no] {
+		c.sends = with(c.sends, in.no, false)
+		if in.err == nil {
+			c.owed = with(c.owed, in.got.Input, c.owed[in.got.Input]+1)
+		}
+	}
 	mine := in.no == c.starter && c.input == "" && (c.phase == sending || c.pending)
 	if in.err != nil {
 		out := c.say("not sent: " + in.err.Error())

@@ -172,7 +172,7 @@ func (f *lineFace) line(l lineRead) *outcome {
 
 // finished reports, after the input's end, that nothing is left to wait for.
 func (f *lineFace) finished() bool {
-	return !f.c.loading && f.c.phase == idle && (len(f.c.inbox) == 0 || f.c.onTop)
+	return !f.c.loading && f.c.phase == idle && !f.c.underway() && (len(f.c.inbox) == 0 || f.c.onTop)
 }
 
 // refuse answers open questions when nobody is there to answer them.

@@ -140,6 +140,7 @@ func (c *chat) record(now time.Time, r *event.Record) []effect {
 	}
 	switch b := body.(type) {
 	case event.InboxAccepted:
+		c.owed = with(c.owed, b.ID, c.owed[b.ID]-1)
 		c.inbox = append(c.inbox, waiting{b.ID, clean(b.Input.Content.Text())})
 	case event.InboxEdited:
 		for i := range c.inbox {
