@@ -446,3 +446,33 @@ func TestHistoryHoldsWhatWasTyped(t *testing.T) {
 		}
 	}
 }
+
+// proves CLI-03: what was sent and is not yet seen in the session keeps a chat
+// whose input has ended from being over, whichever of answer and record comes
+// first
+func TestWhatWasSentIsUnderwayUntilItIsSeen(t *testing.T) {
+	for _, first := range []string{"answer", "record"} {
+		p := newPlayer(t)
+		p.step(entered{"one"})
+		p.step(submitted{1, api.Submitted{Input: "i_1", State: "running"}, nil})
+		p.runs(1, "i_1", "one")
+		p.step(entered{"two"})
+		answer := func() { p.step(submitted{2, api.Submitted{Input: "i_2", State: "queued"}, nil}) }
+		record := func() {
+			p.rec(0, "", event.InboxAccepted{ID: "i_2", Input: event.UserInput{Content: event.TextOf("two")}})
+		}
+		steps := []func(){answer, record}
+		if first == "record" {
+			steps = []func(){record, answer}
+		}
+		for _, step := range steps {
+			if !p.c.underway() {
+				t.Errorf("%s first: the second text is forgotten before it was seen", first)
+			}
+			step()
+		}
+		if p.c.underway() || len(p.c.inbox) != 1 {
+			t.Errorf("%s first: underway %v with %d waiting, want it seen", first, p.c.underway(), len(p.c.inbox))
+		}
+	}
+}
