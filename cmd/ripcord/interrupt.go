@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/user"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -48,28 +50,58 @@ input is held unless --drop-queue is given.`,
 	return cmd
 }
 
+// holderBound is how long whoever holds a session has to answer a question
+// that it can answer at once.
+const holderBound = 5 * time.Second
+
 // interrupt asks whoever holds the session. A session that no process holds is
-// idle.
+// idle; one whose holder is just closing it is asked again until that is so.
 func (a *app) interrupt(ctx context.Context, name string, req api.InterruptRequest) (api.Interrupted, error) {
-	s, err := a.find(ctx, name)
-	if err != nil {
-		return api.Interrupted{}, err
+	ctx, cancel := context.WithTimeout(ctx, holderBound)
+	defer cancel()
+	for {
+		s, err := a.find(ctx, name)
+		if err != nil {
+			return api.Interrupted{}, err
+		}
+		req.Session = s.ID
+		got, err := a.ask(ctx, req)
+		var e *api.Error
+		switch {
+		case err == nil:
+			return got, nil
+		case s.Owner == nil && remote.Absent(err):
+			return api.Interrupted{Noop: "idle"}, nil
+		case !errors.As(err, &e) || e.Code != event.FailTransport && e.Code != codeNotFound:
+			return got, err
+		}
+		t := time.NewTimer(50 * time.Millisecond)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return got, noAnswer(s, err)
+		}
 	}
-	req.Session = s.ID
-	c, err := a.control(s.ID)
+}
+
+func (a *app) ask(ctx context.Context, req api.InterruptRequest) (api.Interrupted, error) {
+	c, err := a.control(req.Session)
 	if err != nil {
 		return api.Interrupted{}, err
 	}
 	defer c.Close()
-	got, err := c.Interrupt(ctx, req)
-	if remote.Absent(err) {
-		if s.Owner != nil {
-			return got, &api.Error{Code: event.FailBusy, Message: "process " + itoa(s.Owner.PID) + " holds the session but answers on no control socket",
-				Hint: "stop that process with a signal", Owner: s.Owner, Err: err}
-		}
-		return api.Interrupted{Noop: "idle"}, nil
+	return c.Interrupt(ctx, req)
+}
+
+// noAnswer is said of a holder that lives and does not answer in time.
+func noAnswer(s api.SessionInfo, err error) error {
+	if s.Owner == nil {
+		return err
 	}
-	return got, err
+	pid := itoa(s.Owner.PID)
+	return &api.Error{Code: event.FailBusy, Message: "process " + pid + " holds session " + string(s.ID) + " and does not answer on its control socket",
+		Hint: "if it was suspended, `kill -CONT " + pid + "` lets it go on; else end it with a signal", Owner: s.Owner, Err: err}
 }
 
 // find resolves a session's name without keeping a runtime.

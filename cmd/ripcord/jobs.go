@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -136,13 +137,18 @@ func (a *app) jobsOf(ctx context.Context, svc api.Service, s api.SessionInfo, vi
 		return true, err
 	}
 	defer c.Close()
-	if jobs, err := c.Jobs(ctx, s.ID); !remote.Absent(err) {
-		if err != nil {
-			return true, err
-		}
+	bounded, cancel := context.WithTimeout(ctx, holderBound)
+	defer cancel()
+	jobs, err := c.Jobs(bounded, s.ID)
+	switch {
+	case err == nil:
 		return visit(c, jobs), nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return true, noAnswer(s, err)
+	case !remote.Absent(err):
+		return true, err
 	}
-	jobs, err := svc.Jobs(ctx, s.ID)
+	jobs, err = svc.Jobs(ctx, s.ID)
 	if err != nil {
 		return true, err
 	}
