@@ -155,7 +155,11 @@ func (r *Runtime) PreviewRepair(ctx context.Context, id event.SessionID) (api.Re
 		}
 	}
 	evidence := observe(ctx, r.cfg.Store.Dir(id), l, true)
-	closers, err := turn.Recover(l, recs[len(recs)-1].Epoch+1, evidence, r.options())
+	epoch := recs[len(recs)-1].Epoch + 1
+	if err := r.before(ctx, id, l, epoch); err != nil {
+		return api.RepairPreview{}, toError(err)
+	}
+	closers, err := turn.Recover(l, epoch, evidence, r.options())
 	if err != nil {
 		return api.RepairPreview{}, toError(err)
 	}
@@ -169,6 +173,30 @@ func (r *Runtime) PreviewRepair(ctx context.Context, id event.SessionID) (api.Re
 		out.Why = append(out.Why, why(&closers[i]))
 	}
 	return out, nil
+}
+
+// before folds into l what opening writes in front of the closers, so that the
+// preview numbers them as they will be.
+func (r *Runtime) before(ctx context.Context, id event.SessionID, l *turn.Ledger, epoch event.Epoch) error {
+	first := []event.Payload{event.LeaseTaken{Owner: proc.Self()}}
+	rep, err := r.cfg.Store.Verify(ctx, id)
+	if err != nil {
+		return err
+	}
+	if t := rep.Torn; t != nil {
+		first = append(first, event.TornSaved{Offset: t.Offset, Bytes: t.Bytes})
+	}
+	for _, p := range first {
+		rec, err := event.New(p, time.Now())
+		if err != nil {
+			return err
+		}
+		rec.Seq, rec.Epoch, rec.Batch = l.Last()+1, epoch, l.LastBatch()
+		if err := l.Apply(&rec); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // why says in one line for what a closer is there.

@@ -25,7 +25,11 @@ func Recover(l *Ledger, epoch event.Epoch, evidence []event.Evidence, opts Optio
 		return nil, nil
 	}
 	c := Close(l, evidence, How{Outcome: event.TurnInterrupted, Reason: "crash", Marker: !opts.NoMarker, Text: opts.MarkerText})
-	drafts := []Draft{{Payload: event.RepairBegun{Why: "the runtime ended in the middle of its work", Upto: l.Last(), Evidence: evidence}}}
+	reason := "the runtime ended in the middle of its work"
+	if l.turn == 0 {
+		reason = "processes outlived their runtime, or it died before it saw their end"
+	}
+	drafts := []Draft{{Payload: event.RepairBegun{Why: reason, Upto: l.Last(), Evidence: evidence}}}
 	drafts = append(drafts, c.Books...)
 	drafts = append(drafts, c.Marker...)
 	if c.End.Payload != nil {
@@ -47,10 +51,6 @@ func Recover(l *Ledger, epoch event.Epoch, evidence []event.Evidence, opts Optio
 	}
 	return out, nil
 }
-
-// Wanted lists what recovery would like to know before it closes the books:
-// the processes of started calls and of jobs that have no recorded end.
-func Wanted(l *Ledger) []event.ProcessStarted { return append([]event.ProcessStarted(nil), l.Procs...) }
 
 // OpenCalls lists the started calls without a result, in request order.
 func OpenCalls(l *Ledger) []*Call {
