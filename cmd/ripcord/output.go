@@ -263,6 +263,26 @@ func oneLine(s string) string {
 	}, s)
 }
 
+// harmless makes a model's words safe for a terminal, line by line: what would
+// move the cursor, set a title or turn the text's direction is no word. A pipe
+// or a file gets every byte.
+func harmless(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		cells := strings.Split(l, "\t")
+		for j, c := range cells {
+			cells[j] = strings.Map(func(r rune) rune {
+				if r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
+					return ' '
+				}
+				return r
+			}, oneLine(c))
+		}
+		lines[i] = strings.Join(cells, "\t")
+	}
+	return strings.Join(lines, "\n")
+}
+
 // follower writes a session's frames to stdout as they come.
 type follower struct {
 	end  context.CancelFunc

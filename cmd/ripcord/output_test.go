@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/creack/pty"
 
 	"github.com/ripcord-go/ripcord/api"
 	"github.com/ripcord-go/ripcord/event"
@@ -131,6 +134,38 @@ func TestWhatIsMissingOnStdoutIsSaid(t *testing.T) {
 	a := &app{env: envOf(map[string]string{"RIPCORD_HOME": t.TempDir()}), stderr: &errs, stops: newStops(), out: &sink{w: full}, wire: wire}
 	if code := a.main([]string{"sessions", "list", "--json"}); code != exitFailed || !strings.Contains(errs.String(), "stdout is not whole") {
 		t.Errorf("exit %d, %q", code, errs.String())
+	}
+}
+
+// proves TUI-03, B149: a model's words cannot drive the terminal they are
+// printed on; a pipe gets them as they are.
+func TestWordsDoNotDriveTheTerminal(t *testing.T) {
+	words := "a\x1b]0;title\x07\x1b[2J\u202eb\r\n\tc"
+	master, tty, err := pty.Open()
+	if err != nil {
+		t.Skipf("no terminal can be made: %v", err)
+	}
+	defer master.Close()
+	defer tty.Close()
+	done := event.TurnCompleted
+	var onTTY, piped bytes.Buffer
+	for w, out := range map[io.Writer]*bytes.Buffer{tty: &onTTY, &piped: &piped} {
+		a := &app{stderr: io.Discard, out: &sink{w: w}}
+		a.report(formatText, api.Result{Outcome: &done, Text: words})
+		if out == &onTTY {
+			b := make([]byte, 1<<10)
+			n, err := master.Read(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out.Write(b[:n])
+		}
+	}
+	if got := onTTY.String(); strings.ContainsAny(got, "\x1b\x07\u202e") || !strings.Contains(got, "c") {
+		t.Errorf("a terminal gets %q", got)
+	}
+	if piped.String() != words+"\n" {
+		t.Errorf("a pipe gets %q", piped.String())
 	}
 }
 

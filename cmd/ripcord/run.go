@@ -190,7 +190,11 @@ func (a *app) report(f format, r api.Result) {
 		a.out.last(line(r), bound)
 	case formatText:
 		if r.Text != "" {
-			a.out.last([]byte(strings.TrimSuffix(r.Text, "\n")+"\n"), bound)
+			text := r.Text
+			if f, isFile := a.out.w.(*os.File); isFile && isTerminal(f) {
+				text = harmless(text)
+			}
+			a.out.last([]byte(strings.TrimSuffix(text, "\n")+"\n"), bound)
 		}
 		fmt.Fprintln(a.stderr, facts(r))
 	}
