@@ -63,7 +63,7 @@ func (r *Recording) live(ctx context.Context, rig *Rig, store *mem.Store, b []by
 			return nil, err
 		}
 		for _, line := range preview.Adds {
-			foretold = append(foretold, closers(line)...)
+			foretold = append(foretold, placed(line)...)
 		}
 		if !bytes.Equal(store.Bytes(id), b) {
 			return []Violation{{13, "a preview changed the journal"}}, nil
@@ -77,7 +77,7 @@ func (r *Recording) live(ctx context.Context, rig *Rig, store *mem.Store, b []by
 	if state.Running || upto < 0 && state.ID != id {
 		out = append(out, Violation{6, fmt.Sprintf("session %s is running after recovery: %v", state.ID, state.Running)})
 	}
-	if came := closers(store.Bytes(id)[len(b):]); upto >= 0 && fmt.Sprint(came) != fmt.Sprint(foretold) {
+	if came := placed(store.Bytes(id)[len(b):]); upto >= 0 && fmt.Sprint(came) != fmt.Sprint(foretold) {
 		out = append(out, Violation{7, fmt.Sprintf("the preview foretold %q and recovery wrote %q", foretold, came)})
 	}
 	res, err := (&Stage{Service: rig.Runtime, ID: id}).Run(ctx, "what happened?")
@@ -195,17 +195,33 @@ func SameClosers(once, again []byte, from int) []Violation {
 	return nil
 }
 
-// closers returns what the groups in b say, but for their place: type, call
-// and data, the opening of the group left out, which names its place.
+// placed returns what the groups in b say and where they stand.
+func placed(b []byte) (out []string) {
+	for line := range bytes.Lines(b) {
+		r, err := event.Parse(bytes.TrimSuffix(line, []byte("\n")))
+		if err != nil || r.Type == event.TypeLeaseTaken || r.Type == event.TypeTornSaved {
+			continue
+		}
+		out = append(out, fmt.Sprintf("%d %s", r.Seq, said(&r)))
+	}
+	return out
+}
+
+// closers returns what the groups in b say, but for their place: the opening of
+// the group, which names its place, is left out.
 func closers(b []byte) (out []string) {
 	for line := range bytes.Lines(b) {
 		r, err := event.Parse(bytes.TrimSuffix(line, []byte("\n")))
 		if err != nil || r.Type == event.TypeLeaseTaken || r.Type == event.TypeTornSaved || r.Type == event.TypeRepairBegun {
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s %s %s %s", r.Type, r.Call, r.Time.Format("15:04:05.000000000"), r.Data))
+		out = append(out, said(&r))
 	}
 	return out
+}
+
+func said(r *event.Record) string {
+	return fmt.Sprintf("%s %s %s %s", r.Type, r.Call, r.Time.Format("15:04:05.000000000"), r.Data)
 }
 
 // FoundEnded lists the calls whose end recovery says it found: what it saw
