@@ -310,7 +310,7 @@ func TestTheFooterSaysWhatEscDoes(t *testing.T) {
 		{"esc interrupt", func(p *player) { p.runs(1, "i_1", "x") }, "interrupt i_1 turn=0 force=false keep=true"},
 		{"esc again: kill now", func(p *player) { p.runs(1, "i_1", "x"); p.key("esc") }, "interrupt i_1 turn=0 force=true keep=true"},
 		{"esc: already killing", func(p *player) { p.runs(1, "i_1", "x"); p.key("esc"); p.key("esc") }, ""},
-		{"esc refuse and stop the turn", func(p *player) {
+		{"esc stop the turn", func(p *player) {
 			p.runs(1, "i_1", "x")
 			p.rec(1, "k", event.ApprovalAsked{ID: "a"})
 		}, "decide abort"},

@@ -99,7 +99,7 @@ func (c *chat) escMeans() string {
 	case c.draft != "":
 		return "esc put draft away"
 	case len(c.approvals) > 0:
-		return "esc refuse and stop the turn"
+		return "esc stop the turn"
 	case c.phase == sending, c.phase == running:
 		return "esc interrupt"
 	case c.phase == stopping:

@@ -250,7 +250,7 @@ func TestAQuestionIsAnsweredByOneKey(t *testing.T) {
 			c.typed("ask\r")
 			c.shows("allow? [y/N]")
 			c.shows("bash: rm -rf /tmp/x␛[2K") // nothing of it is hidden
-			c.shows("esc refuse and stop the turn")
+			c.shows("esc stop the turn")
 			<-time.After(500 * time.Millisecond) // past the guard of a person who was typing
 			c.typed(key)
 			c.wants(want)

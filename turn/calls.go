@@ -98,8 +98,7 @@ func (s *State) decided(in Decided) {
 		s.deny(c, in.By, in.Why)
 		s.do(Sync{}, Reply{Token: in.Token}, Show{State: "running"})
 		s.progress()
-	case event.Abort:
-		s.deny(c, in.By, in.Why)
+	case event.Abort: // an interrupt, and no refusal: the closing answers the call
 		s.do(Trip{interrupt.Cause{Reason: interrupt.UserSIGINT, Who: in.By, At: s.now}}, Sync{}, Reply{Token: in.Token})
 	}
 }

@@ -366,6 +366,9 @@ func TestAQuestionIsAnsweredOnceOrVoidNeverTakenForARefusal(t *testing.T) {
 		if end := d.ending(); end.Outcome != event.TurnAborted || end.Who != "me" {
 			t.Errorf("ended %+v", end)
 		}
+		if e := results(t, d.recs)["c0"]; e.Outcome != event.CallSkipped || e.Content.Text() != turn.TextWaiting {
+			t.Errorf("a stop is told as a refusal: %+v", e)
+		}
 		inOrder(t, d, 2)
 	})
 	t.Run("void by a stop", func(t *testing.T) {

@@ -95,7 +95,7 @@ type Call struct {
 	Started   bool
 	StartedAt time.Time
 	Approval  event.ApprovalID // open question, if any
-	Asked     bool             // and nobody answered
+	Asked     bool             // and nobody allowed or refused it
 	Prompt    string           // of the question
 	Spool     string
 	Ended     *event.CallEnded
@@ -320,7 +320,8 @@ func (l *Ledger) foldCall(r *event.Record, p event.Payload) {
 	case event.ApprovalAsked:
 		c.Asked, c.Approval, c.Prompt = true, p.ID, p.Prompt
 	case event.ApprovalDecided:
-		c.Asked, c.Approval = false, ""
+		// Who stopped the turn at the question has not answered it.
+		c.Asked, c.Approval = p.Decision == event.Abort, ""
 	case event.ApprovalVoided:
 		c.Approval = ""
 	}
