@@ -290,6 +290,7 @@ type Options struct {
 	Grace      time.Duration // for the turn's own goroutines; 0 means 100 ms
 	Parallel   int           // calls side by side; 0 means 8
 	PackBytes  int           // 0 means 4 KiB
+	Answer     int           // bytes of one answer, then the attempt fails for good; 0 means 32 MiB
 	PackTime   time.Duration // 0 means 50 ms
 	NoMarker   bool          // leave out the aborted marker
 	MarkerText string        // empty: TextAbortedTurn
@@ -314,5 +315,6 @@ func (o Options) withDefaults() Options {
 	ori(&o.Attempts, 4)
 	ori(&o.Parallel, 8)
 	ori(&o.PackBytes, 4<<10)
+	ori(&o.Answer, 32<<20)
 	return o
 }

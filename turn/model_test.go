@@ -451,3 +451,28 @@ func TestPackingBoundsARecordInBytesPiecesAndTime(t *testing.T) {
 		}
 	}
 }
+
+// proves B082 (bytes), TRN-05: an answer without an end is cut at its bound,
+// what came is kept, and the stream is told to stop
+func TestAnAnswerWithoutAnEndIsCutAtItsBound(t *testing.T) {
+	d := newDesk(t, turn.Options{Answer: 1000})
+	d.submit("go")
+	for range 20 {
+		if d.s.Stopping() {
+			break
+		}
+		d.stream(say(strings.Repeat("x", 99)))
+	}
+	if !d.s.Stopping() {
+		t.Fatal("2,000 bytes were taken where 1,000 are allowed")
+	}
+	d.tell(turn.Tripped(must[turn.Trip](d)))
+	d.tell(turn.Fired{Timer: turn.TimerGrace})
+	end := d.ending()
+	if end.Outcome != event.TurnFailed || end.Error == nil || !strings.Contains(end.Error.Message, "longer than 1000 bytes") {
+		t.Errorf("ended %+v", end)
+	}
+	if len(end.Text) < 900 {
+		t.Errorf("%d bytes of what came are kept", len(end.Text))
+	}
+}

@@ -90,6 +90,7 @@ type State struct {
 type attempt struct {
 	ticket  Ticket
 	running bool
+	bytes   int // streamed so far
 	finish  event.FinishReason
 	tokens  event.Tokens
 	counted bool

@@ -26,6 +26,9 @@ func (s *State) streamed(in Streamed) {
 	if !s.Hears(in.Ticket) {
 		return
 	}
+	if s.tooMuch(in.Delta) {
+		return
+	}
 	switch d := in.Delta.(type) {
 	case event.TextDelta:
 		s.put(event.Chunk{Block: d.Block, Kind: event.ChunkText}, d.Text)
@@ -61,6 +64,31 @@ func (s *State) streamed(in Streamed) {
 	case event.Finish:
 		s.attempt.finish = d.Reason
 	}
+}
+
+// tooMuch ends a turn whose answer has no end: nothing from outside is without
+// a bound.
+func (s *State) tooMuch(d event.Delta) bool {
+	switch d := d.(type) {
+	case event.TextDelta:
+		s.attempt.bytes += len(d.Text)
+	case event.ReasoningDelta:
+		s.attempt.bytes += len(d.Text) + len(d.Data)
+	case event.ArgsDelta:
+		s.attempt.bytes += len(d.Text)
+	case event.CallStart:
+		s.attempt.bytes += 256 + len(d.Name) // an account is kept of each
+	case event.CallEnd, event.UsageDelta, event.Finish:
+	}
+	if s.attempt.bytes <= s.opts.Answer {
+		return false
+	}
+	f := event.Failure{Code: event.FailRequest, Message: fmt.Sprintf("the model's answer is longer than %d bytes and was cut", s.opts.Answer),
+		Hint: "ask for less at once, or for another model"}
+	s.flush()
+	s.emit(event.AttemptFailed{Attempt: s.open.Attempt, Error: f, RetryIn: -1}, "")
+	s.cut(&How{Outcome: event.TurnFailed, Error: &f})
+	return true
 }
 
 // calls reports whether block is a call that was started.
