@@ -33,6 +33,7 @@ type Ledger struct {
 
 	from map[int]int // turn number → length of the history before it
 	open *Step       // open step
+	news []string    // ends of jobs that the model is told of at the next step
 }
 
 // Usage adds up tokens; Complete is false once a part is not known.
@@ -191,6 +192,10 @@ func (l *Ledger) foldTurn(r *event.Record, p event.Payload) {
 		l.TurnOf[p.ID] = r.Turn
 		l.say(l.claimed(p))
 	case event.StepStarted:
+		for _, text := range l.news {
+			l.say(event.Message{Role: event.RoleUser, Content: event.TextOf(text)})
+		}
+		l.news = nil
 		l.open = &Step{Number: r.Step}
 		l.Turn.Step = r.Step
 	case event.StepEnded:
@@ -341,6 +346,7 @@ func (l *Ledger) foldProcess(r *event.Record, p event.Payload) {
 	case event.JobEnded:
 		if j := l.Job(p.ID); j != nil {
 			j.Ended = &p
+			l.news = append(l.news, jobText(j))
 			// A job is the tree of its call: they end together.
 			l.dropProcs(func(q event.ProcessStarted) bool {
 				return q.ID == string(j.ID) || q.ID == string(j.Call) && j.Call != ""

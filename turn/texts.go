@@ -108,6 +108,27 @@ func finishedText(e *event.Evidence) string {
 	return b.String()
 }
 
+// jobText tells the model of a background job's end: what is known of it, and
+// no exit code that nobody saw.
+func jobText(j *Job) string {
+	how := "it ended; its exit code is not known"
+	switch e := j.Ended; {
+	case e.State == event.JobLost:
+		how = "it does not run any more; how it ended is not known"
+	case e.State == event.JobKilled && e.Signal != "":
+		how = "it was ended by signal " + e.Signal
+	case e.State == event.JobKilled:
+		how = "it was ended from outside"
+	case e.ExitCode != nil:
+		how = fmt.Sprintf("it ended with exit code %d", *e.ExitCode)
+	}
+	command := j.Command
+	if len(command) > 200 {
+		command = strings.ToValidUTF8(command[:200], "") + "…"
+	}
+	return fmt.Sprintf("<system-reminder>\nBackground job %s (%s): %s.\n</system-reminder>", j.ID, command, how)
+}
+
 func deniedText(by, why string) string {
 	if why != "" {
 		why = ": " + why
