@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -36,10 +37,22 @@ func main() {
 	proc.Main()
 	quick := flag.Bool("quick", false, "a tenth of the rounds")
 	only := flag.String("only", "", "figures to measure, by id, comma-separated")
+	profile := flag.String("cpuprofile", "", "file for a CPU profile of the run")
 	dir := flag.String("dir", "", "folder on the disk to measure; default: a temporary one")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err == nil {
+			err = pprof.StartCPUProfile(f)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		defer pprof.StopCPUProfile()
+	}
 	if err := run(ctx, *dir, *only, *quick); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

@@ -66,6 +66,16 @@ func (l *lab) rig(ctx context.Context, script string, grace time.Duration, extra
 	return r, err
 }
 
+// fresh goes on in a new session.
+func (r *rig) fresh(ctx context.Context) error {
+	if err := r.rt.Release(ctx, r.id); err != nil {
+		return err
+	}
+	s, err := r.rt.Open(ctx, api.OpenRequest{Cwd: r.dir})
+	r.id = s.ID
+	return err
+}
+
 func (r *rig) close(ctx context.Context) error {
 	ctx, cancel := interrupt.Cleanup(ctx, 20*time.Second)
 	defer cancel()

@@ -27,7 +27,12 @@ func (l *lab) stops(ctx context.Context) (_ []figure, err error) {
 	defer func() { err = errors.Join(err, r.close(ctx)) }()
 	var ends, gone, floor sample
 	rng := rand.New(rand.NewPCG(1, 1))
-	for range l.rounds(2000) {
+	for i := range l.rounds(2000) {
+		if i%50 == 49 { // a long history is not what is measured
+			if err := r.fresh(ctx); err != nil {
+				return nil, err
+			}
+		}
 		input, err := r.submit(ctx, "go")
 		if err != nil {
 			return nil, err

@@ -2,7 +2,6 @@ package turn
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -67,9 +66,12 @@ func (s *State) endsWithModel() bool {
 
 // configure records the request's shape when it has changed.
 func (s *State) configure() {
-	want, _ := json.Marshal(s.opts.Config) // plain data always encodes
-	have, _ := json.Marshal(s.Config)
-	if !bytes.Equal(want, have) {
+	if s.shape == nil {
+		if r, err := event.New(s.opts.Config, s.now); err == nil {
+			s.shape = r.Data
+		}
+	}
+	if s.Config == nil || !bytes.Equal(s.shape, s.config) {
 		s.emit(s.opts.Config, "")
 	}
 }

@@ -21,6 +21,7 @@ type Ledger struct {
 	Box      inbox.Box
 	History  []event.Message
 	Config   *event.ModelConfig // in force
+	config   []byte             // the same, as it stands in its record
 	ConfigAt event.Seq
 	Turn     *Turn // open or last; nil before the first
 	Jobs     []*Job
@@ -152,7 +153,7 @@ func (l *Ledger) fold(r *event.Record, p event.Payload) {
 	case event.UserMessage:
 		l.say(event.Message{Role: event.RoleUser, Content: p.Content})
 	case event.ModelConfig:
-		l.Config, l.ConfigAt = &p, r.Seq
+		l.Config, l.ConfigAt, l.config = &p, r.Seq, r.Data
 	case event.ModelRequest, event.AttemptFailed, event.Chunk, event.AssistantMessage, event.UsageCounted:
 		l.foldModel(p)
 	case event.CallRequested, event.CallApproved, event.CallDenied, event.CallStarted, event.CallOutput,

@@ -55,6 +55,7 @@ var arrows = map[Phase][]Phase{
 type State struct {
 	*Ledger
 	opts       Options
+	shape      []byte // of opts.Config, as a record holds it; made when it is first needed
 	writeEpoch event.Epoch
 
 	phase   Phase
