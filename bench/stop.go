@@ -77,7 +77,7 @@ const deaf = `trap '' TERM; (trap '' TERM; sleep 600) & (trap '' TERM; sleep 600
 // against killing the same tree bare and two syncs.
 func (l *lab) kills(ctx context.Context) (_ []figure, err error) {
 	script := fmt.Sprintf("answer always if not result\n  call bash -\n  args %q\n  end\n  finish tool\nanswer always\n  text ok\n  finish stop\n", fmt.Sprintf(`{"command":%q}`, deaf))
-	r, err := l.rig(ctx, script, time.Nanosecond)
+	r, err := l.rig(ctx, script, 0)
 	if err != nil {
 		return nil, err
 	}

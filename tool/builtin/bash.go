@@ -182,6 +182,11 @@ func (r *running) wait(ctx context.Context) tool.Result {
 
 // stop ends the tree; a forced signal takes the grace away.
 func (r *running) stop(l interrupt.Ladder) {
+	select {
+	case <-tool.SignalOf(r.call).Forced():
+		l.Grace = 0 // nobody is to be asked first
+	default:
+	}
 	done := make(chan struct{})
 	var hurry sync.WaitGroup
 	hurry.Go(func() {
