@@ -8,7 +8,7 @@ import (
 	"github.com/ripcord-go/ripcord/turn"
 )
 
-// proves B008, LOG-06, TRN-15: a job's end reaches the model as it was, in front
+// proves B008, PRC-05, LOG-06: a job's end reaches the model as it was, in front
 // of the next step, and never between a call and its result
 func TestTheModelIsToldOfAJobsEndAtTheNextStep(t *testing.T) {
 	three := 3
