@@ -104,7 +104,12 @@ func startGroup(t *testing.T, w interrupttest.Work) (interrupt.Rungs, func() int
 		defer close(gone)
 		tick := time.NewTicker(5 * time.Millisecond)
 		defer tick.Stop()
-		for members(pgid) > 0 {
+		// Two looks in a row: one look at a table that changes can miss a child
+		// that was born during it.
+		for empty := 0; empty < 2; {
+			if empty++; members(pgid) > 0 {
+				empty = 0
+			}
 			<-tick.C
 		}
 		_ = cmd.Wait() // the leader is reaped last: its number keeps the group's name ours
