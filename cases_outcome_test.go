@@ -258,9 +258,11 @@ answer always
 	for i := range 100 {
 		ctx, leave := context.WithCancelCause(b.ctx)
 		var timer *time.Timer
-		if i%12 == 0 {
+		switch i % 12 {
+		case 0: // before it begins
 			leave(gone)
-		} else {
+		case 6: // never, however slow the machine is
+		default:
 			timer = time.AfterFunc(rand.N(long), func() { leave(gone) })
 		}
 		res, err := b.rt.Run(ctx, b.id, fmt.Sprint("go ", i))
