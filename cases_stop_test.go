@@ -32,7 +32,7 @@ func deed(name string, b interrupt.Behaviour, do func(ctx context.Context, c *to
 // proves INT-04, INT-07, PRC-02, TRN-05, TRN-08, B001, B013
 func TestAStoppedCommandIsGoneWithItsTreeAndTheHistoryIsAccepted(t *testing.T) {
 	b := newBench(t, answers(
-		"text \"Working. \"\n"+bash("c1", "echo $$ >pids; (trap '' TERM; while :; do date >>M; sleep 0.1; done) & echo $! >>pids; setsid sleep 300 & echo $! >>pids; echo line 1; wait")+"finish tool",
+		"text \"Working. \"\n"+bash("c1", "echo line 1; echo $$ >pids; (trap '' TERM; while :; do date >>M; sleep 0.1; done) & echo $! >>pids; setsid sleep 300 & echo $! >>pids; wait")+"finish tool",
 		"text \"Hello.\"\nfinish stop", "text \"Hello again.\"\nfinish stop"), withBash(t))
 	id := b.submit("go")
 	b.until("the tree runs", func() bool {

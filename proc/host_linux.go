@@ -146,7 +146,11 @@ func (h *guardianHost) spawn() (*tree, error) {
 }
 
 func guardianEnviron() []string {
-	return []string{guardianEnv + "=" + strconv.Itoa(os.Getpid()), "GOMAXPROCS=2", "GOTRACEBACK=none"}
+	env := []string{guardianEnv + "=" + strconv.Itoa(os.Getpid()), "GOMAXPROCS=2", "GOTRACEBACK=none"}
+	if race, ok := os.LookupEnv("GORACE"); ok { // a guardian that is built with the race detector waits 1 s at its exit unless told
+		env = append(env, "GORACE="+race)
+	}
+	return env
 }
 
 // take gives a guardian that waits for an order, and has the next one made

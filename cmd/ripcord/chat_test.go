@@ -47,7 +47,7 @@ func openChat(t *testing.T, args ...string) *chat {
 	c.cmd = exec.Command(self, args...)
 	c.cmd.Dir = c.dir
 	c.cmd.Env = []string{asCommand + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + c.dir, "TERM=xterm-256color",
-		"RIPCORD_HOME=" + filepath.Join(c.dir, "home"), "RIPCORD_PROVIDER=scripted", "RIPCORD_SCRIPT=" + script, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR")}
+		"RIPCORD_HOME=" + filepath.Join(c.dir, "home"), "RIPCORD_PROVIDER=scripted", "RIPCORD_SCRIPT=" + script, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "GORACE=" + os.Getenv("GORACE")}
 	tty, err := pty.StartWithSize(c.cmd, &pty.Winsize{Rows: 40, Cols: 120})
 	if err != nil {
 		t.Fatal(err)

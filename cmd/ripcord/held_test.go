@@ -37,7 +37,7 @@ func TestHeldInputIsReportedAndNotRunByTheNextRun(t *testing.T) {
 		cmd := exec.Command(self, args...)
 		cmd.Dir, cmd.Stdout = dir, &out
 		cmd.Env = []string{asCommand + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + dir, "RIPCORD_HOME=" + home,
-			"RIPCORD_PROVIDER=scripted", "RIPCORD_SCRIPT=" + script, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR")}
+			"RIPCORD_PROVIDER=scripted", "RIPCORD_SCRIPT=" + script, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "GORACE=" + os.Getenv("GORACE")}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

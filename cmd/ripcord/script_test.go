@@ -74,7 +74,7 @@ func newScript(t *testing.T, bin, text string) *script {
 	t.Helper()
 	s := &script{t: t, dir: t.TempDir(), children: map[string]*child{}}
 	s.env = map[string]string{"PATH": bin + string(filepath.ListSeparator) + os.Getenv("PATH"), "HOME": s.dir, "WORK": s.dir,
-		"RIPCORD_HOME": filepath.Join(s.dir, "home"), "TERM": "dumb", asCommand: "1", "GOCOVERDIR": os.Getenv("GOCOVERDIR")}
+		"RIPCORD_HOME": filepath.Join(s.dir, "home"), "TERM": "dumb", asCommand: "1", "GOCOVERDIR": os.Getenv("GOCOVERDIR"), "GORACE": os.Getenv("GORACE")}
 	body, files, _ := strings.Cut(text, "\n-- ")
 	s.lines = strings.Split(body, "\n")
 	for _, f := range strings.Split(files, "\n-- ") {
