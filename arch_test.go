@@ -53,9 +53,13 @@ api:                 event
 journal/file:        event journal +golang.org/x/sys
 journal/mem:         event journal
 model/openai:        event model +github.com/openai/openai-go
-model/anthropic:     event model +github.com/anthropics/anthropic-sdk-go   later
+model/anthropic:     event model +github.com/anthropics/anthropic-sdk-go
 model/scripted:      event model
-tool/builtin:        event interrupt tool proc +github.com/aymanbagabas/go-udiff +golang.org/x/sys
+tool/builtin:        event interrupt tool proc +github.com/aymanbagabas/go-udiff +golang.org/x/sys +github.com/bmatcuk/doublestar +github.com/creack/pty
+tool/terminal:       event interrupt tool proc +github.com/creack/pty +golang.org/x/sys   later
+tool/workflow:       event interrupt tool proc +github.com/dop251/goja   later
+tool/web:            event interrupt tool +github.com/JohannesKaufmann/html-to-markdown   later
+gate/shell:          event interrupt tool gate proc   later   # hooks are processes
 api/remote:          event api +golang.org/x/sys   # the peer of a socket is checked by its uid
 
 # the one goroutine, the one writer
@@ -66,6 +70,7 @@ session:             event interrupt turn guard inbox journal proc model tool ga
 
 # edges: over api alone
 tui:                 event api +charm.land +github.com/charmbracelet
+mcp:                 event interrupt tool proc +github.com/modelcontextprotocol/go-sdk   later
 cmd/ripcord:         * +
 
 # kits

@@ -268,6 +268,10 @@ type ApprovalAsked struct {
 	Tool   string     `json:"tool"`
 	Prompt string     `json:"prompt"` // one line for people
 	Why    string     `json:"why,omitempty"`
+	// Question says that a running tool asks for words, not for permission:
+	// the answer is ApprovalDecided.Why, one of Options or any other text.
+	Question bool     `json:"question,omitempty"`
+	Options  []string `json:"options,omitempty"`
 }
 
 // ApprovalDecided is the answer.
@@ -282,6 +286,25 @@ type ApprovalDecided struct {
 type ApprovalVoided struct {
 	ID  ApprovalID `json:"id"`
 	Why string     `json:"why"`
+}
+
+// InnerStarted is durable before the first effect of a call that a running call
+// makes, such as a script's step. Record.Call is the outer call.
+type InnerStarted struct {
+	N         int             `json:"n"` // 1, 2, … within the outer call
+	Tool      string          `json:"tool"`
+	Args      json.RawMessage `json:"args"`
+	By        string          `json:"by"` // who allowed it
+	Behaviour string          `json:"behaviour"`
+	Effect    string          `json:"effect"`
+}
+
+// InnerEnded is its one end. What the outer call made of it is in that call's
+// own result.
+type InnerEnded struct {
+	N     int       `json:"n"`
+	Tool  string    `json:"tool"`
+	Ended CallEnded `json:"ended"`
 }
 
 // HookInvoked and HookVerdict record a hook and what came of it.

@@ -53,6 +53,8 @@ const (
 	TypeCallOutput        Type = "call/output"
 	TypeCallEnded         Type = "call/ended"
 	TypeLateResult        Type = "call/late"
+	TypeInnerStarted      Type = "inner/started"
+	TypeInnerEnded        Type = "inner/ended"
 	TypeApprovalAsked     Type = "approval/asked"
 	TypeApprovalDecided   Type = "approval/decided"
 	TypeApprovalVoided    Type = "approval/void"
@@ -103,6 +105,8 @@ func (CallStarted) Type() Type       { return TypeCallStarted }
 func (CallOutput) Type() Type        { return TypeCallOutput }
 func (CallEnded) Type() Type         { return TypeCallEnded }
 func (LateResult) Type() Type        { return TypeLateResult }
+func (InnerStarted) Type() Type      { return TypeInnerStarted }
+func (InnerEnded) Type() Type        { return TypeInnerEnded }
 func (ApprovalAsked) Type() Type     { return TypeApprovalAsked }
 func (ApprovalDecided) Type() Type   { return TypeApprovalDecided }
 func (ApprovalVoided) Type() Type    { return TypeApprovalVoided }
@@ -171,6 +175,8 @@ var kinds = []Kind{
 	kind[CallOutput](ScopeStep),
 	kind[CallEnded](ScopeStep),
 	kind[LateResult](ScopeSession),
+	kind[InnerStarted](ScopeStep),
+	kind[InnerEnded](ScopeStep),
 	kind[ApprovalAsked](ScopeStep),
 	kind[ApprovalDecided](ScopeStep),
 	kind[ApprovalVoided](ScopeSession),

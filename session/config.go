@@ -26,10 +26,17 @@ type Config struct {
 	Dir     string        // the session's folder; empty if the store has none
 	Model   model.Model
 	Tools   *tool.Set
-	Gate    gate.Gate // nil blocks what asks
-	Turn    turn.Options
-	Limits  Limits
-	Log     *slog.Logger // nil discards
+	Gate    gate.Gate  // nil blocks what asks
+	Hooks   gate.Hooks // nil: none
+	// Equip, if set, gives each call, outer or inner, what the rooms that are
+	// joined above offer to it; it is called on the goroutine that runs it.
+	Equip func(*tool.Call) *tool.Call
+	// Alone says that nobody answers questions: a tool's question is
+	// [tool.ErrNobody] at once.
+	Alone  bool
+	Turn   turn.Options
+	Limits Limits
+	Log    *slog.Logger // nil discards
 
 	// Observe finds out about the processes that a crash left behind, ends the
 	// ones that must not live on, and says what it saw (REC-07). With dry set
