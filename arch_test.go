@@ -53,7 +53,7 @@ api:                 event
 journal/file:        event journal +golang.org/x/sys
 journal/mem:         event journal
 model/openai:        event model +github.com/openai/openai-go
-model/anthropic:     event model +github.com/anthropics/anthropic-sdk-go
+model/anthropic:     event model +github.com/anthropics/anthropic-sdk-go   later
 model/scripted:      event model
 tool/builtin:        event interrupt tool proc +github.com/aymanbagabas/go-udiff +golang.org/x/sys +github.com/bmatcuk/doublestar +github.com/creack/pty
 tool/terminal:       event interrupt tool proc +github.com/creack/pty +golang.org/x/sys   later
