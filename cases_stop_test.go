@@ -231,13 +231,13 @@ func TestASilentModelIsLeftAtOnceAndWhatComesLaterIsNotActedOn(t *testing.T) {
 
 // proves B047, INT-23, TRN-17, PRC-03
 func TestAfterAStopTheNextInputIsServedWithoutDelay(t *testing.T) {
-	b := newBench(t, answers(bash("c1", "touch up; sleep 20 && touch M")+"finish tool", "text Hello.\nfinish stop"), withBash(t))
+	b := newBench(t, answers(bash("c1", "touch up; sleep 300 && touch M")+"finish tool", "text Hello.\nfinish stop"), withBash(t))
 	id := b.submit("go")
 	b.until("it sleeps", func() bool { _, err := os.Stat(filepath.Join(b.cwd, "up")); return err == nil })
 	began := time.Now()
 	b.esc(id)
 	b.outcome(b.run("hello"), event.TurnCompleted)
-	if took := time.Since(began); took > 8*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	if _, err := os.Stat(filepath.Join(b.cwd, "M")); err == nil {
@@ -255,7 +255,7 @@ func TestAStopInTheBackoffEndsTheTurn(t *testing.T) {
 		began := time.Now()
 		b.esc(id)
 		res := b.wait(id)
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > 20*time.Second {
 			t.Errorf("idle after %v", took)
 		}
 		b.outcome(res, event.TurnAborted)

@@ -185,7 +185,7 @@ func TestAClosingThatRunsOutOfTimeForcesTheJobs(t *testing.T) {
 	defer cancel()
 	began := time.Now()
 	err := r.live.Close(short, interrupt.SystemShutdown)
-	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 250*time.Millisecond {
+	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 30*time.Second { // the grace is a minute
 		t.Errorf("after %v: %v", took, err)
 	}
 	r.until("it is forced", func() bool { return slices.Contains(deaf.ladders(), interrupt.Ladder{}) })
