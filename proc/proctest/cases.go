@@ -68,7 +68,7 @@ func namespaces(d Driver) bool {
 
 func asked(b *bench) {
 	tree, m := b.run(`trap 'echo bye; exit 7' TERM; echo hello; while :; do sleep 0.01; done`, 1)
-	Until(b, 5*second, "it said hello", func() bool { return strings.Contains(tree.Output(0).Text, "hello") })
+	Until(b, 20*second, "it said hello", func() bool { return strings.Contains(tree.Output(0).Text, "hello") })
 	s := b.stop(tree, m, 5*second)
 	if s.Forced {
 		b.Error("it was forced although it ended when asked")
@@ -88,7 +88,7 @@ func deafOnes(b *bench) {
 		b.Errorf("alive %v, leader %d", pids, tree.Started().PID)
 	}
 	s := b.stop(tree, m, 30*time.Millisecond)
-	if !s.Forced || s.Took < 30*time.Millisecond || s.Took > 2*second {
+	if !s.Forced || s.Took < 30*time.Millisecond || s.Took > 20*second {
 		b.Errorf("stop saw %+v", s)
 	}
 	if e, ok := tree.Exit(); !ok || e.Code != nil || e.Signal != "SIGKILL" {
@@ -104,7 +104,7 @@ func hastened(b *bench) {
 	first := make(chan proc.Stopped)
 	go func() { first <- tree.Stop(interrupt.Ladder{Grace: time.Minute, Bound: second}) }()
 	b.stop(tree, m, 0)
-	if s := <-first; !s.Gone || !s.Forced || s.Took > 10*second {
+	if s := <-first; !s.Gone || !s.Forced || s.Took > 25*second {
 		b.Errorf("the first stop saw %+v", s)
 	}
 }
@@ -113,7 +113,7 @@ func askedOtherwise(b *bench) {
 	s, m := b.spec(`trap 'exit 9' INT; echo up; while :; do sleep 0.01; done`)
 	s.Ask = proc.Signal(syscall.SIGINT)
 	tree := b.start(s)
-	Until(b, 5*second, "it is up", func() bool { return tree.Output(0).Bytes > 0 })
+	Until(b, 20*second, "it is up", func() bool { return tree.Output(0).Bytes > 0 })
 	b.stop(tree, m, 5*second)
 	if e, _ := tree.Exit(); e.Code == nil || *e.Code != 9 {
 		b.Errorf("exit %+v", e)
@@ -133,7 +133,7 @@ func frozenOnes(b *bench) {
 	}
 	// The leader waits for the stopped one: it must hear the question.
 	tree, m = b.run(`trap 'wait; exit 5' TERM; sh -c 'trap "exit 0" TERM; kill -STOP $$; while :; do sleep 0.01; done' & wait`, 2)
-	Until(b, 5*second, "one is stopped", func() bool {
+	Until(b, 20*second, "one is stopped", func() bool {
 		return slices.ContainsFunc(m.Alive(), func(pid int) bool { return stateOf(pid) == 'T' })
 	})
 	if s := b.stop(tree, m, 5*second); s.Forced {
@@ -147,7 +147,7 @@ func racing(b *bench) {
 	s, m := b.spec(`sh -c "$H" & (sh -c "$H" &) ; f() { f & }; f; exec sleep 1000`)
 	s.Env = append(s.Env, `H=sh -c "$H" & exit 0`)
 	tree := b.start(s)
-	Until(b, 5*second, "they race", func() bool { return len(m.Alive()) >= 2 })
+	Until(b, 20*second, "they race", func() bool { return len(m.Alive()) >= 2 })
 	b.stop(tree, m, 0)
 }
 
@@ -155,13 +155,13 @@ func racingAway(b *bench) {
 	s, m := b.spec(`setsid sh -c "$H" & setsid sh -c "$H" & exit 0`)
 	s.Env = append(s.Env, `H=setsid sh -c "$H" & exit 0`)
 	tree := b.start(s)
-	Within(b, 5*second, "the leader's end", tree.Exited())
+	Within(b, 20*second, "the leader's end", tree.Exited())
 	b.stop(tree, m, 0)
 }
 
 func zombies(b *bench) {
 	tree, m := b.run(`sleep 0 & exec sleep 1000`, 1)
-	Until(b, 5*second, "one is left", func() bool { return len(tree.PIDs()) == 1 && len(m.Alive()) == 1 })
+	Until(b, 20*second, "one is left", func() bool { return len(tree.PIDs()) == 1 && len(m.Alive()) == 1 })
 	b.stop(tree, m, second)
 }
 
@@ -177,7 +177,7 @@ func namespaced(b *bench) {
 
 func outsideHolder(b *bench) {
 	tree, m := b.run(`echo one; exec sleep 1000`, 1)
-	Until(b, 5*second, "it printed", func() bool { return tree.Output(0).Bytes == 4 })
+	Until(b, 20*second, "it printed", func() bool { return tree.Output(0).Bytes == 4 })
 	holder, err := os.OpenFile("/proc/"+strconv.Itoa(tree.Started().PID)+"/fd/1", os.O_WRONLY, 0)
 	if err != nil {
 		b.Fatal(err)
@@ -195,7 +195,7 @@ func leftovers(b *bench) {
 	s, m := b.spec(`(tail -f /dev/null &); printf done`)
 	began := time.Now()
 	tree := b.start(s)
-	Within(b, second, "the leader's end", tree.Exited())
+	Within(b, 20*second, "the leader's end", tree.Exited())
 	if took := time.Since(began); took > 30*time.Second {
 		b.Errorf("told after %v", took)
 	}
@@ -208,7 +208,7 @@ func leftovers(b *bench) {
 	if e, ok := tree.Exit(); !ok || e.Code == nil || *e.Code != 0 {
 		b.Errorf("exit %+v", e)
 	}
-	Until(b, second, "one leftover is listed", func() bool {
+	Until(b, 20*second, "one leftover is listed", func() bool {
 		return len(m.Alive()) == 1 && len(tree.PIDs()) == 1 && tree.PIDs()[0] == m.Alive()[0]
 	})
 	if r, err := proc.ReadExit(s.Spool); err != nil || r.Gone || r.Code == nil {
@@ -220,14 +220,14 @@ func leftovers(b *bench) {
 	}
 	// What leftovers print is caught.
 	tree, m = b.run(`(while :; do echo more; sleep 0.01; done) & echo first`, 1)
-	Within(b, second, "the leader's end", tree.Exited())
-	Until(b, 5*second, "their output is caught", func() bool { return strings.Contains(tree.Output(0).Text, "more") })
+	Within(b, 20*second, "the leader's end", tree.Exited())
+	Until(b, 20*second, "their output is caught", func() bool { return strings.Contains(tree.Output(0).Text, "more") })
 	b.stop(tree, m, 0)
 }
 
 func unreapedLeader(b *bench) {
 	tree, m := b.run(`sleep 1000 & exit 0`, 1)
-	Within(b, 5*second, "the leader's end", tree.Exited())
+	Within(b, 20*second, "the leader's end", tree.Exited())
 	if state := stateOf(tree.Started().PID); state != 'Z' {
 		b.Errorf("the leader's state is %q: its number may be anybody's", state)
 	}
@@ -240,9 +240,9 @@ func unreapedLeader(b *bench) {
 func twoLeftovers(b *bench) {
 	one, m1 := b.run(`tail -f /dev/null & kill %1 2>/dev/null; true`, 0)
 	two, m2 := b.run(`sh -c 'tail -f /dev/null & wait' & true`, 1)
-	Within(b, second, "the first leader's end", one.Exited())
-	Within(b, second, "the second leader's end", two.Exited())
-	Until(b, 5*second, "the second's leftovers stand", func() bool { return len(m2.Alive()) == 2 })
+	Within(b, 20*second, "the first leader's end", one.Exited())
+	Within(b, 20*second, "the second leader's end", two.Exited())
+	Until(b, 20*second, "the second's leftovers stand", func() bool { return len(m2.Alive()) == 2 })
 	for _, p := range two.PIDs() {
 		for _, q := range one.PIDs() {
 			if p == q {
@@ -261,7 +261,7 @@ func timeLimit(b *bench) {
 	s, m := b.spec(`mkfifo f; (trap '' TERM; while :; do echo tick; sleep 0.02; done >f) & tee /dev/null <f`)
 	s.Timeout, s.Ladder = 200*time.Millisecond, interrupt.Ladder{Grace: 50 * time.Millisecond, Bound: second}
 	tree := b.start(s)
-	Within(b, 2*second, "the end", tree.Gone())
+	Within(b, 20*second, "the end", tree.Gone())
 	if !m.None() {
 		b.Errorf("alive: %v", m.Alive())
 	}
@@ -273,7 +273,7 @@ func timeLimit(b *bench) {
 		b.Errorf("output so far: %q", out.Text)
 	}
 	next := b.start(first(b.spec(`echo next`)))
-	Within(b, 2*second, "the next one's end", next.Gone())
+	Within(b, 20*second, "the next one's end", next.Gone())
 }
 
 func first[A, B any](a A, _ B) A { return a }
@@ -282,7 +282,7 @@ func limitOfLeftovers(b *bench) {
 	s, m := b.spec(`sleep 1000 & exit 0`)
 	s.Timeout = 100 * time.Millisecond
 	tree := b.start(s)
-	Within(b, second, "the leader's end", tree.Exited())
+	Within(b, 20*second, "the leader's end", tree.Exited())
 	timer := time.NewTimer(200 * time.Millisecond)
 	defer timer.Stop()
 	select {
@@ -303,7 +303,7 @@ func exits(b *bench) {
 	} {
 		s, _ := b.spec(script)
 		tree := b.start(s)
-		Within(b, 5*second, "the end of "+script, tree.Gone())
+		Within(b, 20*second, "the end of "+script, tree.Gone())
 		e, ok := tree.Exit()
 		if !ok || e.Signal != want.Signal || (e.Code == nil) != (want.Code == nil) || e.Code != nil && *e.Code != *want.Code {
 			b.Errorf("%s: %+v", script, e)
@@ -316,7 +316,7 @@ func exits(b *bench) {
 	// Killed from outside: a signal, never a code.
 	tree, _ := b.run(`exec sleep 1000`, 1)
 	_ = syscall.Kill(tree.Started().PID, syscall.SIGKILL)
-	Within(b, 5*second, "the end", tree.Gone())
+	Within(b, 20*second, "the end", tree.Gone())
 	if e, _ := tree.Exit(); e.Code != nil || e.Signal != "SIGKILL" {
 		b.Errorf("killed from outside: %+v", e)
 	}
@@ -370,7 +370,7 @@ func startContext(b *bench) {
 		b.Fatal(err)
 	}
 	cancel()
-	Until(b, 5*second, "it runs", func() bool { return len(m.Alive()) == 1 })
+	Until(b, 20*second, "it runs", func() bool { return len(m.Alive()) == 1 })
 	b.stop(tree, m, second)
 	s, m = b.spec(`exec sleep 1000`)
 	if tree, err := b.host.Start(ctx, s); err == nil {

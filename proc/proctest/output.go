@@ -15,20 +15,20 @@ import (
 func stdin(b *bench) {
 	s, _ := b.spec(`cat; echo end; if (exec </dev/tty) 2>/dev/null; then echo tty; fi; tty; pwd; echo "$PAGER $TERM $PWD"`)
 	tree := b.start(s)
-	Within(b, 5*second, "the end", tree.Gone())
+	Within(b, 20*second, "the end", tree.Gone())
 	if out := tree.Output(0).Text; out != "end\nnot a tty\n"+b.dir+"\ncat dumb "+b.dir+"\n" {
 		b.Errorf("output %q", out)
 	}
 	s, _ = b.spec(`cat; echo end`)
 	s.Stdin = bytes.Repeat([]byte("x"), 200_000)
 	tree = b.start(s)
-	Within(b, 5*second, "the end", tree.Gone())
+	Within(b, 20*second, "the end", tree.Gone())
 	if out := tree.Output(0); out.Text != strings.Repeat("x", 200_000)+"end\n" {
 		b.Errorf("%d bytes came through", out.Bytes)
 	}
 	s, _ = b.spec(`exit 0`) // what is given need not be read
 	s.Stdin = bytes.Repeat([]byte("x"), 200_000)
-	Within(b, 5*second, "the end", b.start(s).Gone())
+	Within(b, 20*second, "the end", b.start(s).Gone())
 }
 
 func handedOver(b *bench) {
@@ -55,7 +55,7 @@ func handedOver(b *bench) {
 	if _, err := io.ReadFull(outR, buf); err != nil || string(buf) != "ping\n" {
 		b.Errorf("answer %q, %v", buf, err)
 	}
-	Until(b, 5*second, "stderr is in the spool", func() bool { return tree.Output(0).Text == "aside\n" })
+	Until(b, 20*second, "stderr is in the spool", func() bool { return tree.Output(0).Text == "aside\n" })
 	b.stop(tree, m, second)
 }
 
@@ -123,7 +123,7 @@ func residentMemory(b *bench, pid int) int {
 func junk(b *bench) {
 	s, _ := b.spec(`head -c 100000 /dev/urandom; printf '\000\377'`)
 	tree := b.start(s)
-	Within(b, 5*second, "the end", tree.Gone())
+	Within(b, 20*second, "the end", tree.Gone())
 	for _, limit := range []int{0, 1, 10, 100, 1000, 50_000} {
 		out := tree.Output(limit)
 		if !utf8.ValidString(out.Text) || strings.Contains(out.Text, "\x00") || !out.Binary && limit > 100 || out.Bytes != 100_002 {
@@ -136,7 +136,7 @@ func junk(b *bench) {
 	// A cut in the middle of a letter is mended by leaving the letter out.
 	s, _ = b.spec(`i=0; while [ $i -lt 2000 ]; do printf 'é€😀x'; i=$((i+1)); done`)
 	tree = b.start(s)
-	Within(b, 5*second, "the end", tree.Gone())
+	Within(b, 20*second, "the end", tree.Gone())
 	for limit := 100; limit < 140; limit++ {
 		out := tree.Output(limit)
 		if strings.ContainsRune(out.Text, utf8.RuneError) || out.Binary || len(out.Text) > limit || !out.Truncated {
@@ -172,14 +172,14 @@ func liveOutput(b *bench) {
 	s, m := b.spec(`echo one; echo two >&2; exec sleep 1000`)
 	s.Live = c
 	tree := b.start(s)
-	Until(b, 5*second, "live output", func() bool { return c.String() == "one\ntwo\n" })
+	Until(b, 20*second, "live output", func() bool { return c.String() == "one\ntwo\n" })
 	b.stop(tree, m, second)
 	// All that a prompt reader gets, it has when the tree is gone.
 	for range 20 {
 		c := &collector{}
 		s, _ := b.spec(`echo one; echo two`)
 		s.Live = c
-		Within(b, 5*second, "the end", b.start(s).Gone())
+		Within(b, 20*second, "the end", b.start(s).Gone())
 		if c.String() != "one\ntwo\n" {
 			b.Errorf("at the end the reader had %q", c.String())
 			break
@@ -191,7 +191,7 @@ func liveOutput(b *bench) {
 	s.Live = stuck
 	began := time.Now()
 	tree = b.start(s)
-	Within(b, 5*second, "the end in spite of a stuck reader", tree.Gone())
+	Within(b, 20*second, "the end in spite of a stuck reader", tree.Gone())
 	if out := tree.Output(100); !strings.HasSuffix(out.Text, "\x00end\n") && !strings.HasSuffix(out.Text, "\uFFFDend\n") || out.Bytes != 10_000_004 {
 		b.Errorf("after %v: %q, %d bytes", time.Since(began), out.Text, out.Bytes)
 	}
@@ -212,7 +212,7 @@ func noLeaks(b *bench) {
 	}
 	s, _ := b.spec(`ls -l /proc/$$/fd; grep -E 'Sig(Ign|Blk)' /proc/self/status`)
 	tree := b.start(s)
-	Within(b, 5*second, "the end", tree.Gone())
+	Within(b, 20*second, "the end", tree.Gone())
 	out := tree.Output(0).Text
 	if b.guarded() && strings.Contains(out, name) || strings.Contains(out, "socket:") || strings.Contains(out, "spool") {
 		b.Errorf("the command has\n%s", out)

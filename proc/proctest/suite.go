@@ -68,12 +68,12 @@ func Run(t *testing.T, d Driver) {
 			if err := b.host.Close(); err != nil {
 				t.Errorf("close: %v", err)
 			}
-			if !eventually(2*second, func() bool { return runtime.NumGoroutine() <= goroutines }) {
+			if !eventually(20*second, func() bool { return runtime.NumGoroutine() <= goroutines }) {
 				buf := make([]byte, 1<<16)
 				t.Errorf("%d goroutines, were %d\n%s", runtime.NumGoroutine(), goroutines, buf[:runtime.Stack(buf, true)])
 			}
 			runtime.GC() // temporary spools are closed with their trees
-			if !eventually(2*second, func() bool { runtime.GC(); return openFiles(t) <= files }) {
+			if !eventually(20*second, func() bool { runtime.GC(); return openFiles(t) <= files }) {
 				t.Errorf("%d open files, were %d", openFiles(t), files)
 			}
 		})
@@ -113,7 +113,7 @@ func (b *bench) run(script string, n int) (proc.Tree, Mark) {
 	b.Helper()
 	s, m := b.spec(script)
 	tree := b.start(s)
-	Until(b, 5*second, "the tree stands", func() bool { return len(m.Alive()) >= n })
+	Until(b, 20*second, "the tree stands", func() bool { return len(m.Alive()) >= n })
 	return tree, m
 }
 
