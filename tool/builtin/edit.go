@@ -64,6 +64,7 @@ func (e *edit) Execute(_ context.Context, call *tool.Call) (tool.Result, error) 
 	if err != nil {
 		return tool.Result{}, err
 	}
+	a.adopt(before)
 	n, err := a.count(p, before)
 	if err != nil {
 		return tool.Result{}, err
@@ -97,14 +98,26 @@ func (e *edit) base(call *tool.Call, r *replacement) ([]byte, error) {
 		return nil, tool.Replyf("%s can't be read: %w", r.place.show, err)
 	}
 	if bytes.IndexByte(before, 0) >= 0 {
-		return nil, binary(r.place, fi)
+		return nil, binary(r.place, fi, before)
 	}
 	now := stampOf(fi, before)
 	if seen, ok := e.memory.of(call, r.place.real); ok && (seen.size != now.size || seen.sum != now.sum) {
 		return nil, r.changed()
 	}
-	r.base, r.mode = &now, fi.Mode().Perm()
+	r.base, r.was = &now, fi
 	return before, nil
+}
+
+// adopt gives old and new the line ending of a file all of whose lines end in
+// "\r\n": a model sees no difference and would mix them.
+func (a *editArgs) adopt(content []byte) {
+	crlf := bytes.Count(content, []byte("\r\n"))
+	if crlf == 0 || crlf != bytes.Count(content, []byte("\n")) || strings.Contains(a.Old+*a.New, "\r") {
+		return
+	}
+	a.Old = strings.ReplaceAll(a.Old, "\n", "\r\n")
+	wide := strings.ReplaceAll(*a.New, "\n", "\r\n")
+	a.New = &wide
 }
 
 // count returns how often old stands in content, or why that is no edit.

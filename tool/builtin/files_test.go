@@ -207,7 +207,7 @@ func TestPicturesAreShownAndBinariesRefused(t *testing.T) {
 	}
 	d.refused("read", m{"path": "big.png"}, "make it smaller")
 	d.put("bin", "MZ\x00\x01")
-	d.refused("read", m{"path": "bin"}, "bin is binary (4 bytes)")
+	d.refused("read", m{"path": "bin"}, "bin is binary (4 bytes, a Windows program or library)")
 	d.refused("edit", m{"path": "bin", "old": "MZ", "new": "x"}, "is binary")
 }
 
@@ -278,8 +278,8 @@ func TestEditReplacesOneExactPassage(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	d.holds("f.go", "func a() {\n\tyield 1\n}\n\nfunc b() {\n\tyield 2\n}\n")
-	d.put("dos", "a\r\nb\r\n")
-	d.refused("edit", m{"path": "dos", "old": "a\nb", "new": "x"}, `its lines end in "\r\n"`)
+	d.put("mixed", "a\r\nb\r\nc\n")
+	d.refused("edit", m{"path": "mixed", "old": "a\nb", "new": "x"}, `its lines end in "\r\n"`)
 	d.put("aaa", strings.Repeat("a\n", 20))
 	d.refused("edit", m{"path": "aaa", "old": "a", "new": "b"}, "stands 20 times in aaa, at lines 1, 2, 3, 4, 5, 6, 7, 8, …")
 }

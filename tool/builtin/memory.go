@@ -2,9 +2,8 @@ package builtin
 
 import (
 	"crypto/sha256"
-	"errors"
 	"io/fs"
-	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,7 +13,8 @@ import (
 
 // memory is what the models have seen: for each session the state of each file
 // when it was last read or written here, and where a call led when it was
-// judged. It forgets the oldest; what is forgotten has to be read again.
+// judged. It forgets the oldest, and everything when the program ends; what is
+// forgotten has to be read again.
 type memory struct {
 	mu     sync.Mutex
 	seen   recent[seenKey, stamp]
@@ -29,11 +29,12 @@ type seenKey struct {
 type judgedKey struct {
 	session event.SessionID
 	call    event.CallID
+	path    string // as the call names it
 }
 
 const (
 	mostSeen   = 1 << 16
-	mostJudged = 1 << 10 // a denied call never comes to take its entry
+	mostJudged = 1 << 12 // a denied call never comes to take its entry
 )
 
 func newMemory() *memory {
@@ -62,6 +63,13 @@ func (r *recent[K, V]) put(k K, v V) {
 	}
 }
 
+func (r *recent[K, V]) drop(k K) {
+	if _, there := r.values[k]; there {
+		delete(r.values, k)
+		r.order = slices.DeleteFunc(r.order, func(o K) bool { return o == k })
+	}
+}
+
 // stamp tells one state of a file from another.
 type stamp struct {
 	mod  time.Time
@@ -73,6 +81,12 @@ func (m *memory) see(call *tool.Call, path string, s stamp) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.seen.put(seenKey{call.Session, path}, s)
+}
+
+func (m *memory) forget(call *tool.Call, path string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.seen.drop(seenKey{call.Session, path})
 }
 
 func (m *memory) of(call *tool.Call, path string) (stamp, bool) {
@@ -91,7 +105,7 @@ func (m *memory) locate(call *tool.Call, path string) (place, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if was, ok := m.judged.values[judgedKey{call.Session, call.ID}]; ok && was != p.real {
+	if was, ok := m.judged.values[judgedKey{call.Session, call.ID, path}]; ok && was != p.real {
 		return p, tool.Replyf("%s led to %s when it was approved and leads to %s now; nothing was done, send the call again", path, was, p.real)
 	}
 	return p, nil
@@ -106,7 +120,7 @@ func (m *memory) judge(call *tool.Call, path string) (place, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if call.ID != "" {
-		m.judged.put(judgedKey{call.Session, call.ID}, p.real)
+		m.judged.put(judgedKey{call.Session, call.ID, path}, p.real)
 	}
 	return p, nil
 }
@@ -136,21 +150,4 @@ func (m *memory) touches(call *tool.Call) (paths []string, ok bool) {
 // stampOf stamps a file whose content is known.
 func stampOf(fi fs.FileInfo, content []byte) stamp {
 	return stamp{mod: fi.ModTime(), size: fi.Size(), sum: sha256.Sum256(content)}
-}
-
-// unchanged reports whether the file at path is still in state s. A new time
-// on the same bytes is no change.
-func unchanged(path string, s stamp) (bool, error) {
-	fi, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil || fi.Size() != s.size {
-		return false, err
-	}
-	if s.sum == ([sha256.Size]byte{}) {
-		return fi.ModTime().Equal(s.mod), nil
-	}
-	content, err := os.ReadFile(path)
-	return err == nil && sha256.Sum256(content) == s.sum, err
 }

@@ -38,7 +38,7 @@ type read struct{ memory *memory }
 func (r *read) Spec() tool.Spec {
 	return tool.Spec{Name: "read", Effect: tool.Pure, Concurrent: true, AsksCall: r.asks, Touches: r.memory.touches,
 		Description: "Read a file. Text comes as numbered lines, at most 2000 a call: give offset (first line, from 1) and limit " +
-			"(number of lines) for the rest. Pictures (png, jpeg, gif, webp) are shown. It reads no folders: list them with ls in bash.",
+			"(number of lines) for the rest. Pictures (png, jpeg, gif, webp) are shown. It reads no folders: list them with ls.",
 		Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["path"],"properties":{` +
 			`"path":{"type":"string","description":"absolute, or relative to the workspace"},` +
 			`"offset":{"type":"integer","minimum":1,"description":"first line, counted from 1"},` +
@@ -103,11 +103,11 @@ func openFile(p place, dir string) (*os.File, fs.FileInfo, error) {
 	fi, err := os.Stat(p.real)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil, tool.Replyf("%s does not exist; check the path, or list its folder with ls in bash", p.show)
+		return nil, nil, tool.Replyf("%s does not exist; check the path, or list its folder with ls", p.show)
 	case err != nil:
 		return nil, nil, tool.Replyf("%s can't be opened: %w", p.show, err)
 	case fi.IsDir():
-		return nil, nil, tool.Replyf("%s is a folder; list it with ls in bash", p.show)
+		return nil, nil, tool.Replyf("%s is a folder; list it with ls", p.show)
 	case !fi.Mode().IsRegular():
 		return nil, nil, tool.Replyf("%s is not a regular file (%s); use bash if it has to be read", p.show, fi.Mode().Type())
 	}
@@ -153,7 +153,7 @@ func (r *read) whole(call *tool.Call, p place, fi fs.FileInfo, src io.Reader, a 
 		return tool.Result{}, tool.Replyf("%s can't be read: %w", p.show, err)
 	}
 	if bytes.IndexByte(content, 0) >= 0 {
-		return tool.Result{}, binary(p, fi)
+		return tool.Result{}, binary(p, fi, content)
 	}
 	res, err := r.lines(p, fi, bufio.NewReader(bytes.NewReader(content)), a)
 	if err != nil {
@@ -165,16 +165,12 @@ func (r *read) whole(call *tool.Call, p place, fi fs.FileInfo, src io.Reader, a 
 	return res, nil
 }
 
-func binary(p place, fi fs.FileInfo) error {
-	return tool.Replyf("%s is binary (%d bytes); look at it with file, xxd or strings in bash", p.show, fi.Size())
-}
-
 // lines gives the lines that a asks for, numbered, and says what is not shown.
 func (r *read) lines(p place, fi fs.FileInfo, src *bufio.Reader, a readArgs) (tool.Result, error) {
-	if fi.Size() == 0 {
+	l := liner{src: src, far: mostScan}
+	if !l.more() { // asked of the content: what /proc holds says that it has no size
 		return tool.Text("[" + p.show + " is empty]"), nil
 	}
-	l := liner{src: src, far: mostScan}
 	first, limit := max(a.Offset, 1), mostLines
 	if a.Limit > 0 {
 		limit = min(a.Limit, mostLines)
@@ -185,7 +181,7 @@ func (r *read) lines(p place, fi fs.FileInfo, src *bufio.Reader, a readArgs) (to
 	odd := false
 	for b.Len() <= mostText && l.n+1 < first+limit && l.next(true) {
 		if bytes.IndexByte(l.line, 0) >= 0 {
-			return tool.Result{}, binary(p, fi)
+			return tool.Result{}, binary(p, fi, l.line)
 		}
 		odd = odd || !utf8.Valid(l.line)
 		fmt.Fprintf(&b, "%6d\t%s", l.n, bytes.ToValidUTF8(l.line, []byte("\uFFFD")))

@@ -16,133 +16,161 @@ import (
 // mostDiff is how big a file may be, in bytes, for its change to be shown.
 const mostDiff = 512 << 10
 
-// replacement is a file's new content and what it stands upon.
+// replacement is a file's new content and what it stands upon. It is used once:
+//
+//	stage ─▶ staged ─▶ put ─▶ in place ─▶ settle ─▶ durable
+//	            └──────────────┴────────────┴─▶ close, at the end, always
 type replacement struct {
 	place   place
 	content []byte
 	base    *stamp // the state that is replaced; nil: the file must not exist
-	mode    fs.FileMode
+	was     fs.FileInfo
+	gone    bool // the file is to be taken away instead
+
+	dir  *folder
+	temp string // of the staged content, "" if there is none
+	now  stamp  // the state after put
+	done bool   // put succeeded
 }
 
 // commit makes the file be the new content or changes nothing. The commit
 // point is the rename, behind the call's fence:
 //
 //	write temp ▶ sync temp ▶ [fence: base unchanged? ▶ rename] ▶ sync folder
-func (w replacement) commit(call *tool.Call) (stamp, error) {
-	fence := tool.FenceOf(call)
-	dir := filepath.Dir(w.place.real)
-	upto := firstThere(dir)
-	if err := fence.Pass(func() error { return os.MkdirAll(dir, 0o777) }); err != nil {
-		return stamp{}, w.failed("its folder can't be made", err)
+func (w *replacement) commit(call *tool.Call) (stamp, error) {
+	defer w.close()
+	if err := w.stage(call); err != nil {
+		return stamp{}, err
 	}
-	temp, err := w.stage(dir)
+	if err := w.put(call); err != nil {
+		return stamp{}, err
+	}
+	return w.now, w.settle()
+}
+
+// stage writes and syncs the new content under another name beside the file.
+func (w *replacement) stage(call *tool.Call) (err error) {
+	if w.dir, err = openFolder(call, w.place, !w.gone); err != nil {
+		return w.failed("its folder can't be made or opened", err)
+	}
+	if w.gone {
+		return nil
+	}
+	if err = w.write(); err != nil {
+		return w.failed("the new content can't be written beside it, nothing was changed", err)
+	}
+	return nil
+}
+
+func (w *replacement) write() (err error) {
+	temp := fmt.Sprintf(".%.40s.ripcord-%s", w.name(), rand.Text()[:10])
+	f, err := w.dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
-		return stamp{}, w.failed("the new content can't be written beside it", err)
+		return err
 	}
-	defer os.Remove(temp) // gone after the rename
-	var fi fs.FileInfo
-	err = fence.Pass(func() (err error) {
+	w.temp = temp
+	_, err = f.Write(w.content)
+	if err == nil && w.was != nil {
+		keepOwner(f, w.was) // before the mode: a new owner clears bits of it
+		err = f.Chmod(w.was.Mode().Perm())
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// put makes the change, behind the call's fence, if the file is still what it
+// was.
+func (w *replacement) put(call *tool.Call) error {
+	err := tool.FenceOf(call).Pass(func() error {
 		if err := w.still(); err != nil {
 			return err
 		}
-		if w.base == nil {
-			// A link refuses to replace what somebody else made meanwhile.
-			if err = os.Link(temp, w.place.real); errors.Is(err, fs.ErrExist) {
-				return w.changed()
-			}
+		if w.gone {
+			return w.dir.Remove(w.name())
 		}
-		if w.base != nil || err != nil { // or this file system has no links
-			err = os.Rename(temp, w.place.real)
-		}
-		if err != nil {
-			return err
-		}
-		fi, err = os.Stat(w.place.real)
-		return err
+		return w.swap()
 	})
 	var reply *tool.Error
 	switch {
 	case errors.As(err, &reply):
-		return stamp{}, err
+		return err
+	case err != nil && w.gone:
+		return w.failed("it can't be deleted", err)
 	case err != nil:
-		return stamp{}, w.failed("the new content can't be put in its place", err)
+		return w.failed("the new content can't be put in its place", err)
 	}
-	if err := syncFolders(dir, upto); err != nil {
-		return stamp{}, w.failed("it was written, but its folder can't be synced: it may be gone after a power cut", err)
-	}
-	return stampOf(fi, w.content), nil
+	w.done = true
+	return nil
 }
 
-func (w replacement) failed(what string, err error) error {
+func (w *replacement) swap() (err error) {
+	if w.base == nil {
+		// A link refuses to replace what somebody else made meanwhile.
+		if err = w.dir.Link(w.temp, w.name()); errors.Is(err, fs.ErrExist) {
+			return w.changed()
+		}
+	}
+	if w.base != nil || err != nil { // or this file system has no links
+		err = w.dir.Rename(w.temp, w.name())
+	}
+	if err != nil {
+		return err
+	}
+	fi, err := w.dir.Stat(w.name())
+	if err == nil {
+		w.now = stampOf(fi, w.content)
+	}
+	return err
+}
+
+// settle makes the change durable.
+func (w *replacement) settle() error {
+	if err := w.dir.sync(); err != nil {
+		return w.failed("it was changed, but its folder can't be synced: the change may be gone after a power cut", err)
+	}
+	return nil
+}
+
+// close takes away what was staged and gives the folder back.
+func (w *replacement) close() {
+	if w.dir == nil {
+		return
+	}
+	if w.temp != "" {
+		_ = w.dir.Remove(w.temp) // gone after the rename
+	}
+	w.dir.close(w.done)
+	w.dir = nil
+}
+
+func (w *replacement) name() string { return filepath.Base(w.place.real) }
+
+func (w *replacement) failed(what string, err error) error {
 	if errors.Is(err, tool.ErrOver) {
 		return tool.Replyf("%s is not written: %w", w.place.show, err)
 	}
 	return tool.Replyf("%s: %s: %w", w.place.show, what, err)
 }
 
-// stage writes and syncs the new content under another name in dir.
-func (w replacement) stage(dir string) (temp string, err error) {
-	temp = filepath.Join(dir, fmt.Sprintf(".%.40s.ripcord-%s", filepath.Base(w.place.real), rand.Text()[:10]))
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return "", err
-	}
-	_, err = f.Write(w.content)
-	if err == nil && w.base != nil {
-		err = f.Chmod(w.mode)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		os.Remove(temp)
-		return "", err
-	}
-	return temp, nil
-}
-
 // still reports, as a reply, that the file is no longer what it was.
-func (w replacement) still() error {
+func (w *replacement) still() error {
 	if w.base == nil {
-		if _, err := os.Lstat(w.place.real); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := w.dir.Lstat(w.name()); !errors.Is(err, fs.ErrNotExist) {
 			return w.changed()
 		}
 		return nil
 	}
-	same, err := unchanged(w.place.real, *w.base)
+	same, err := w.dir.still(w.name(), *w.base)
 	if err == nil && !same {
 		return w.changed()
 	}
 	return err
 }
 
-func (w replacement) changed() error {
+func (w *replacement) changed() error {
 	return tool.Replyf("%s was changed by somebody else; nothing was written, read it again first", w.place.show)
-}
-
-// firstThere is dir or the nearest folder above it that exists.
-func firstThere(dir string) string {
-	for {
-		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
-			return dir
-		}
-		dir = filepath.Dir(dir)
-	}
-}
-
-// syncFolders makes the entries of dir durable and those of the folders above
-// it that were made for it, up to upto.
-func syncFolders(dir, upto string) error {
-	for {
-		f, err := os.Open(dir)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(f.Sync(), f.Close()); err != nil || dir == upto || dir == filepath.Dir(dir) {
-			return err
-		}
-		dir = filepath.Dir(dir)
-	}
 }
 
 // diff shows a change to people; empty for contents too big or not text.

@@ -88,16 +88,24 @@ func (w *write) base(call *tool.Call, r *replacement) (before []byte, err error)
 	}
 	seen, ok := w.memory.of(call, r.place.real)
 	if !ok {
-		return nil, tool.Replyf("%s exists and you have not read it; read it first, then write it", r.place.show)
+		return nil, tool.Replyf("%s exists and you have not read it; read it first, then write it (what was read before a restart is not remembered)", r.place.show)
 	}
-	r.base, r.mode = &seen, fi.Mode().Perm()
-	if err := r.still(); err != nil {
-		return nil, err
+	r.base, r.was = &seen, fi
+	dir, err := openFolder(call, r.place, false)
+	if err != nil {
+		return nil, r.failed("its folder can't be opened", err)
 	}
-	if fi.Size() <= mostDiff {
-		before, _ = os.ReadFile(r.place.real) // for the diff alone
+	defer dir.close(true)
+	r.dir = dir
+	err = r.still()
+	r.dir = nil
+	if _, reply := errors.AsType[*tool.Error](err); reply || err == nil {
+		if err == nil && fi.Size() <= mostDiff {
+			before, _ = dir.content(r.name(), mostDiff) // for the diff alone
+		}
+		return before, err
 	}
-	return before, nil
+	return nil, r.failed("it can't be looked at", err)
 }
 
 func countLines(b []byte) int {
