@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -74,6 +75,7 @@ type groupTree struct {
 	live         chan []byte // nil: nobody looks; closed by watch after the pump's end
 	exited, gone chan struct{}
 	fed          chan struct{} // closed: no live output will come
+	writes       atomic.Bool   // the feed is in its reader's Write
 	poke         chan struct{} // look now
 
 	mu     sync.Mutex
@@ -219,9 +221,11 @@ func (t *groupTree) feed() {
 		if w == nil || closed(t.gone) {
 			continue
 		}
+		t.writes.Store(true)
 		if _, err := w.Write(b); err != nil {
 			w = nil
 		}
+		t.writes.Store(false)
 	}
 }
 
@@ -318,12 +322,7 @@ func (t *groupTree) endLive() {
 	if t.live != nil {
 		close(t.live)
 	}
-	late := time.NewTimer(feedBound)
-	defer late.Stop()
-	select {
-	case <-t.fed:
-	case <-late.C:
-	}
+	awaitFeed(t.fed, &t.writes)
 	if t.file == nil {
 		t.spool.f.Close()
 	}

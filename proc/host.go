@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -169,8 +170,33 @@ func temporarySpool(scratch string) (base string, f *os.File, err error) {
 	return strings.TrimSuffix(t.Name(), ".out"), t, nil
 }
 
-// feedBound is what a feed that is behind may hold up a tree's end.
-const feedBound = 5 * time.Millisecond
+// feedPause is what a live reader that is in the middle of a Write may hold up
+// a tree's end; feedBound is it for a feed that merely has not been given the
+// processor.
+const (
+	feedPause = 5 * time.Millisecond
+	feedBound = 2 * time.Second
+)
+
+// awaitFeed waits for a feed that is not held up by its reader.
+func awaitFeed(fed <-chan struct{}, writing *atomic.Bool) {
+	bound := time.NewTimer(feedBound)
+	defer bound.Stop()
+	look := time.NewTicker(feedPause)
+	defer look.Stop()
+	for {
+		select {
+		case <-fed:
+			return
+		case <-bound.C:
+			return
+		case <-look.C:
+			if writing.Load() {
+				return
+			}
+		}
+	}
+}
 
 func closed(c <-chan struct{}) bool {
 	select {

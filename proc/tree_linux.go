@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,6 +31,7 @@ type tree struct {
 	exited chan struct{}
 	gone   chan struct{}
 	fed    chan struct{} // closed: no live output will come
+	writes atomic.Bool   // the feed is in its reader's Write
 	over   chan struct{} // closed: serve has returned
 	kept   chan string   // answers to keep
 
@@ -189,9 +191,11 @@ func (t *tree) feed(w io.Writer) {
 	for w != nil {
 		n, err := t.live.Read(buf)
 		if n > 0 && !closed(t.gone) {
+			t.writes.Store(true)
 			if _, werr := w.Write(buf[:n]); werr != nil {
 				w = nil
 			}
+			t.writes.Store(false)
 		}
 		if err != nil {
 			break
@@ -208,12 +212,7 @@ func (t *tree) endLive() {
 		return
 	}
 	_ = t.live.SetReadDeadline(time.Now().Add(feedBound))
-	late := time.NewTimer(feedBound)
-	defer late.Stop()
-	select {
-	case <-t.fed:
-	case <-late.C:
-	}
+	awaitFeed(t.fed, &t.writes)
 }
 
 func (t *tree) Started() event.ProcessStarted { return t.state().started }
