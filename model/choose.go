@@ -23,12 +23,37 @@ const (
 	Scripted        = "scripted"
 )
 
-// OpenAIURL is where openai-chat asks when only a key is known, OpenAIDefault
-// the model it then asks for when none is named.
+// OpenAIURL is where openai-chat and openai-responses ask when only a key is
+// known, OpenAIDefault the model they then ask for when none is named;
+// AnthropicURL and AnthropicDefault are the same for anthropic.
 const (
-	OpenAIURL     = "https://api.openai.com/v1"
-	OpenAIDefault = "gpt-5.5"
+	OpenAIURL        = "https://api.openai.com/v1"
+	OpenAIDefault    = "gpt-5.5"
+	AnthropicURL     = "https://api.anthropic.com/v1"
+	AnthropicDefault = "claude-sonnet-5-5"
 )
+
+// house is who stands behind a provider's name when no address is set.
+type house struct {
+	name   string
+	url    string
+	model  string
+	keyVar string // the usual setting of its key
+}
+
+func houseOf(provider string) house {
+	if provider == Anthropic {
+		return house{"Anthropic", AnthropicURL, AnthropicDefault, "ANTHROPIC_API_KEY"}
+	}
+	return house{"OpenAI", OpenAIURL, OpenAIDefault, "OPENAI_API_KEY"}
+}
+
+// at keeps a usual key from being sent to a stranger.
+func (h house) at(base string) bool {
+	u, err := url.Parse(base)
+	own, _ := url.Parse(h.url) // a constant
+	return err == nil && u.Scheme == own.Scheme && u.Hostname() == own.Hostname()
+}
 
 // Flags are the settings that the command line and the configuration files
 // give; each goes before the environment's. Empty is not set. The caller has
@@ -98,48 +123,43 @@ func Choose(env func(string) string, flags Flags, chat bool, peers Peers) (Choic
 	switch provider {
 	case Scripted:
 		return scriptedChoice("chosen by " + providerFrom), nil
-	case OpenAIResponses, Anthropic:
-		return Choice{}, refuse("this version speaks openai-chat; the "+provider+" wire is not in it yet",
-			"set RIPCORD_PROVIDER=openai-chat with RIPCORD_BASE_URL, or RIPCORD_PROVIDER=scripted")
-	case OpenAIChat, "":
+	case OpenAIChat, OpenAIResponses, Anthropic, "":
 	default:
 		return Choice{}, refuse(fmt.Sprintf("%q (from %s) is no provider", provider, providerFrom),
 			"RIPCORD_PROVIDER is one of openai-chat, openai-responses, anthropic, scripted")
 	}
-	c := Choice{Provider: OpenAIChat, BaseURL: base, Key: key, KeyVar: keyFrom, Model: name}
-	usual := strings.TrimSpace(env("OPENAI_API_KEY"))
+	c := Choice{Provider: orElse(provider, OpenAIChat), BaseURL: base, Key: key, KeyVar: keyFrom, Model: name}
+	h := houseOf(c.Provider)
+	usual := strings.TrimSpace(env(h.keyVar))
 	if base != "" {
 		if err := checkURL(base, baseFrom); err != nil {
 			return Choice{}, err
 		}
 		c.Why = "the address is set by " + baseFrom
-		if c.Key == "" && usual != "" && isOpenAI(base) {
-			c.Key, c.KeyVar = usual, "OPENAI_API_KEY"
+		if c.Key == "" && usual != "" && h.at(base) {
+			c.Key, c.KeyVar = usual, h.keyVar
 		}
-		return named(c, peers)
+		return named(c, h, peers)
+	}
+	if key == "" && usual == "" && provider == "" { // nobody was named: whoever's key is there
+		if h = houseOf(Anthropic); strings.TrimSpace(env(h.keyVar)) != "" {
+			c.Provider, usual = Anthropic, strings.TrimSpace(env(h.keyVar))
+		}
 	}
 	switch {
 	case key != "":
 		c.Why = "the key is set by " + keyFrom
 	case usual != "":
-		c.Key, c.KeyVar, c.Why = usual, "OPENAI_API_KEY", "a key was found in OPENAI_API_KEY"
+		c.Key, c.KeyVar, c.Why = usual, h.keyVar, "a key was found in "+h.keyVar
 	case provider != "":
-		return Choice{}, refuse("the provider openai-chat is set by "+providerFrom+", but neither an address nor a key",
-			"set RIPCORD_BASE_URL (with /v1) for a server of your own, or RIPCORD_API_KEY for OpenAI")
+		return Choice{}, refuse("the provider "+provider+" is set by "+providerFrom+", but neither an address nor a key",
+			"set RIPCORD_BASE_URL (with /v1) for a server of your own, or RIPCORD_API_KEY or "+h.keyVar+" for "+h.name)
 	default:
-		return fallback(env, chat, peers, c)
+		return fallback(chat, peers, c)
 	}
-	c.BaseURL = OpenAIURL
-	if c.Model == "" {
-		c.Model = OpenAIDefault
-	}
+	c.BaseURL = h.url
+	c.Model = orElse(c.Model, h.model)
 	return c, nil
-}
-
-// isOpenAI keeps a usual key from being sent to a stranger.
-func isOpenAI(base string) bool {
-	u, err := url.Parse(base)
-	return err == nil && u.Scheme == "https" && u.Hostname() == "api.openai.com"
 }
 
 func checkURL(base, from string) error {
@@ -151,11 +171,11 @@ func checkURL(base, from string) error {
 }
 
 // named fills in the model of a server that may know better than we do.
-func named(c Choice, peers Peers) (Choice, error) {
+func named(c Choice, h house, peers Peers) (Choice, error) {
 	switch {
 	case c.Model != "":
-	case isOpenAI(c.BaseURL):
-		c.Model = OpenAIDefault
+	case h.at(c.BaseURL):
+		c.Model = h.model
 	default:
 		var err error
 		if peers.First != nil {
@@ -175,15 +195,10 @@ func named(c Choice, peers Peers) (Choice, error) {
 }
 
 // fallback is for when nothing that can be used was set.
-func fallback(env func(string) string, chat bool, peers Peers, c Choice) (Choice, error) {
-	anthropic := env("ANTHROPIC_API_KEY") != ""
+func fallback(chat bool, peers Peers, c Choice) (Choice, error) {
 	if !chat {
-		if anthropic {
-			return Choice{}, refuse("only ANTHROPIC_API_KEY is set, and this version does not speak the anthropic wire yet",
-				"set RIPCORD_BASE_URL or OPENAI_API_KEY for an OpenAI-compatible provider, or RIPCORD_PROVIDER=scripted to try without one")
-		}
 		return Choice{}, refuse("no model provider is set",
-			"set RIPCORD_BASE_URL (with /v1) or OPENAI_API_KEY, or RIPCORD_PROVIDER=scripted to try without one")
+			"set RIPCORD_BASE_URL (with /v1), OPENAI_API_KEY or ANTHROPIC_API_KEY, or RIPCORD_PROVIDER=scripted to try without one")
 	}
 	for _, l := range Locals() {
 		if peers.Alive == nil || !peers.Alive(l.BaseURL) {
@@ -191,15 +206,11 @@ func fallback(env func(string) string, chat bool, peers Peers, c Choice) (Choice
 		}
 		local := c
 		local.BaseURL, local.Why = l.BaseURL, l.Name+" answers on this machine"
-		if local, err := named(local, peers); err == nil {
+		if local, err := named(local, houseOf(c.Provider), peers); err == nil {
 			return local, nil
 		}
 	}
-	why := "no provider is set and no local server answers; set RIPCORD_BASE_URL or OPENAI_API_KEY for a real model"
-	if anthropic {
-		why = "ANTHROPIC_API_KEY is set, but this version does not speak the anthropic wire yet, and no local server answers"
-	}
-	return scriptedChoice(why), nil
+	return scriptedChoice("no provider is set and no local server answers; set RIPCORD_BASE_URL, OPENAI_API_KEY or ANTHROPIC_API_KEY for a real model"), nil
 }
 
 func scriptedChoice(why string) Choice {

@@ -84,9 +84,10 @@ func (p Peer) Protocol(sentence, hint string, below error) *Error {
 // is the time against which a Retry-After date is measured.
 func (p Peer) Refused(status int, header http.Header, body []byte, now time.Time) *Error {
 	f := parseFault(body)
+	f.wait = retryAfter(header, now)
 	e := p.byFault(status, f)
 	e.Status = status
-	e.RetryAfter = retryAfter(header, now).Milliseconds()
+	e.RetryAfter = f.wait.Milliseconds()
 	if isHTML(header, body) {
 		e.Hint = joinHints(e.Hint, "the answer is a web page: check that RIPCORD_BASE_URL is an API address that includes /v1")
 	}
@@ -126,9 +127,9 @@ func (p Peer) byFault(status int, f fault) *Error {
 		return p.fail(code, who+" says that the conversation does not fit the model", f.message,
 			"compact the conversation, or choose a model with a larger context in RIPCORD_MODEL", nil)
 	case event.FailRateLimit:
-		return p.fail(code, who+" is limiting requests", f.message, "wait, or use another key or model", nil)
+		return p.fail(code, who+" is limiting requests"+f.waitWords(), f.message, "wait, or use another key or model", nil)
 	case event.FailOverloaded:
-		return p.fail(code, who+" failed on its side"+statusWords(status), f.message, "try again later; if it goes on, see the provider's status page", nil)
+		return p.fail(code, who+" failed on its side"+statusWords(status)+f.waitWords(), f.message, "try again later; if it goes on, see the provider's status page", nil)
 	case event.FailConfig:
 		return p.fail(code, who+" redirected the request"+statusWords(status), f.message,
 			"set RIPCORD_BASE_URL to the final address", nil)
@@ -140,7 +141,7 @@ func (p Peer) byFault(status int, f fault) *Error {
 		case status == http.StatusNotFound:
 			hint = "check RIPCORD_MODEL, and that RIPCORD_BASE_URL includes /v1"
 		case status == http.StatusMethodNotAllowed:
-			hint = "check that RIPCORD_BASE_URL is an OpenAI-compatible address that includes /v1"
+			hint = "check that RIPCORD_BASE_URL is an API address that includes /v1, and RIPCORD_PROVIDER its wire"
 		}
 		return p.fail(code, who+" refused the request"+statusWords(status), f.message, hint, nil)
 	case event.FailTransport, event.FailProtocol, event.FailEmpty, event.FailStall, event.FailStorage,
@@ -188,6 +189,16 @@ type fault struct {
 	message string
 	kind    string // lower case: type and code together
 	status  int    // a numeric code
+	wait    time.Duration
+}
+
+// waitWords says how long a peer asked to be left alone: a wait that is longer
+// than what is waited for ends the turn, and its reader should know till when.
+func (f fault) waitWords() string {
+	if f.wait < time.Second {
+		return ""
+	}
+	return " and asks to wait " + f.wait.Round(time.Second).String()
 }
 
 func parseFault(body []byte) fault {
@@ -262,9 +273,9 @@ func (f fault) code() event.FailureCode {
 	switch {
 	case f.billing():
 		return event.FailRequest
-	case containsAny(f.kind, "context_length", "context_window", "exceed_context", "string_above_max"),
+	case containsAny(f.kind, "context_length", "context_window", "exceed_context", "string_above_max", "request_too_large"),
 		containsAny(msg, "maximum context length", "context length exceeded", "context window", "prompt is too long",
-			"exceeds the available context", "exceed the context", "exceeds the model's context",
+			"exceeds the available context", "exceed the context", "exceed context limit", "exceeds the model's context",
 			"reduce the length of the messages", "input token count exceeds", "too many input tokens"):
 		return event.FailContext
 	case containsAny(f.kind, "rate_limit", "too_many_requests", "resource_exhausted"):
@@ -273,7 +284,8 @@ func (f fault) code() event.FailureCode {
 		return event.FailAuth
 	case containsAny(f.kind, "overloaded", "server_error", "internal", "unavailable", "timeout"):
 		return event.FailOverloaded
-	case containsAny(f.kind, "invalid_request", "not_found", "invalid_argument", "badrequest", "bad_request"):
+	case containsAny(f.kind, "invalid_request", "not_found", "invalid_argument", "badrequest", "bad_request",
+		"invalid_prompt", "image", "policy", "residency"): // the last four: how a response fails for good
 		return event.FailRequest
 	}
 	return ""
@@ -370,4 +382,17 @@ func (p Peer) broken(err error, begun bool) (sentence, hint string, code event.F
 			"write RIPCORD_BASE_URL as http://… or https://…", event.FailConfig
 	}
 	return "the request to " + who + " failed", "check the network and RIPCORD_BASE_URL", code
+}
+
+// isFault says whether a body is an error object.
+func isFault(body []byte) bool {
+	var obj struct {
+		Error  json.RawMessage `json:"error"`
+		Object string          `json:"object"`
+		Type   string          `json:"type"`
+	}
+	if json.Unmarshal(body, &obj) != nil {
+		return false
+	}
+	return len(obj.Error) > 0 && string(obj.Error) != "null" || obj.Object == "error" || obj.Type == "error"
 }

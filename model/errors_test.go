@@ -110,3 +110,14 @@ func TestTheEndOfTheContextIsNotThePeersFailure(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// proves TRN-10, MOD-02: who is told that a turn ended for a rate limit is told
+// for how long it holds.
+func TestALongWaitIsSaidInWords(t *testing.T) {
+	for value, want := range map[string]string{"5400": "asks to wait 1h30m0s", "0.2": "is limiting requests: busy"} {
+		e := model.Peer{Name: "host"}.Refused(429, http.Header{"Retry-After": {value}}, []byte(`{"error":{"message":"busy"}}`), time.Now())
+		if !strings.Contains(e.Message, want) || !strings.Contains(e.Message, "busy") {
+			t.Errorf("%s: got %q", value, e.Message)
+		}
+	}
+}

@@ -1,4 +1,4 @@
-package openai
+package model
 
 import (
 	"bytes"
@@ -8,10 +8,10 @@ import (
 
 var errLongEvent = errors.New("event too long")
 
-// sse reads server-sent events and keeps their data. It takes LF, CRLF and CR
+// events reads server-sent events and keeps their data. It takes LF, CRLF and CR
 // as line ends, drops a byte order mark, passes over comments and other
 // fields, and holds at most max bytes of one event.
-type sse struct {
+type events struct {
 	r       io.Reader
 	max     int
 	buf     []byte
@@ -36,7 +36,7 @@ const (
 // next returns the data of the next event, valid until the call after. A clean
 // end gives what is pending first and then io.EOF; other errors give up what
 // is pending. [DONE] does not wait for its empty line.
-func (s *sse) next() ([]byte, error) {
+func (s *events) next() ([]byte, error) {
 	s.data, s.has, s.fault = s.data[:0], false, false
 	for {
 		line, err := s.line()
@@ -81,7 +81,7 @@ func (s *sse) next() ([]byte, error) {
 }
 
 // line returns the next line without its end, valid until the next call.
-func (s *sse) line() ([]byte, error) {
+func (s *events) line() ([]byte, error) {
 	for {
 		if s.afterCR && s.from < s.to {
 			if s.buf[s.from] == '\n' {
@@ -124,7 +124,7 @@ func lineEnd(b []byte) int {
 }
 
 // fill reads once.
-func (s *sse) fill() error {
+func (s *events) fill() error {
 	if s.to-s.from >= s.max {
 		return errLongEvent
 	}

@@ -1,16 +1,17 @@
-package openai
+package model
 
 import (
 	"unicode/utf8"
 )
 
-// runes joins the pieces of one block's text. A piece may end inside a rune: in
+// Runes joins the pieces of one block's text. A piece may end inside a rune: in
 // the middle of its bytes, or between the two halves of an escaped surrogate
 // pair, which the scanner hands over as three bytes each. What is not yet a
 // rune is held back; what cannot become one is U+FFFD.
-type runes struct{ held []byte }
+type Runes struct{ held []byte }
 
-func (r *runes) join(p []byte) string {
+// Join takes a piece and returns what can be said.
+func (r *Runes) Join(p []byte) string {
 	if len(r.held) == 0 && utf8.Valid(p) {
 		return string(p)
 	}
@@ -50,8 +51,8 @@ func (r *runes) join(p []byte) string {
 	return string(out)
 }
 
-// flush gives up what is held.
-func (r *runes) flush() string {
+// Flush gives up what is held.
+func (r *Runes) Flush() string {
 	if len(r.held) == 0 {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package openai
+package model
 
 import (
 	"bytes"
@@ -8,20 +8,31 @@ import (
 	"unicode/utf8"
 )
 
-var errSyntax = errors.New("not JSON")
+// ErrSyntax says that what was scanned is no JSON.
+var ErrSyntax = errors.New("not JSON")
 
-// scan walks one JSON value without building it. It is a little more lenient
-// than the grammar (bytes that are not UTF-8, control characters in strings);
-// what is cut short or nested wrongly is an error.
-type scan struct {
+// Scan walks one JSON value without building it: what drivers read the events
+// of the hot path with. It is a little more lenient than the grammar (bytes that
+// are not UTF-8, control characters in strings); what is cut short or nested
+// wrongly is [ErrSyntax]. Each method passes what it reads.
+type Scan struct {
 	b     []byte
 	i     int
 	depth int
 }
 
+// NewScan returns a scan of one value. The bytes that it hands out are b's.
+func NewScan(b []byte) *Scan { return &Scan{b: b} }
+
+// End says whether nothing but space is left.
+func (s *Scan) End() bool {
+	s.space()
+	return s.i == len(s.b)
+}
+
 const maxDepth = 200
 
-func (s *scan) space() {
+func (s *Scan) space() {
 	for s.i < len(s.b) {
 		switch s.b[s.i] {
 		case ' ', '\t', '\n', '\r':
@@ -32,8 +43,8 @@ func (s *scan) space() {
 	}
 }
 
-// peek returns the next byte that is not space, zero at the end.
-func (s *scan) peek() byte {
+// Peek returns the next byte that is not space, zero at the end.
+func (s *Scan) Peek() byte {
 	s.space()
 	if s.i >= len(s.b) {
 		return 0
@@ -41,16 +52,16 @@ func (s *scan) peek() byte {
 	return s.b[s.i]
 }
 
-func (s *scan) eat(c byte) bool {
-	if s.peek() == c {
+func (s *Scan) eat(c byte) bool {
+	if s.Peek() == c {
 		s.i++
 		return true
 	}
 	return false
 }
 
-// object calls field for each key, which must pass the value.
-func (s *scan) object(field func(key []byte) error) error {
+// Object calls field for each key, which must pass the value.
+func (s *Scan) Object(field func(key []byte) error) error {
 	return s.list('{', '}', func() error {
 		key, err := s.rawString()
 		if err != nil {
@@ -62,18 +73,18 @@ func (s *scan) object(field func(key []byte) error) error {
 			}
 		}
 		if !s.eat(':') {
-			return errSyntax
+			return ErrSyntax
 		}
 		return field(key)
 	})
 }
 
-// array calls item for each value, which must pass it.
-func (s *scan) array(item func() error) error { return s.list('[', ']', item) }
+// Array calls item for each value, which must pass it.
+func (s *Scan) Array(item func() error) error { return s.list('[', ']', item) }
 
-func (s *scan) list(open, shut byte, item func() error) error {
+func (s *Scan) list(open, shut byte, item func() error) error {
 	if !s.eat(open) || s.depth > maxDepth {
-		return errSyntax
+		return ErrSyntax
 	}
 	if s.eat(shut) {
 		return nil
@@ -88,21 +99,21 @@ func (s *scan) list(open, shut byte, item func() error) error {
 			return nil
 		}
 		if !s.eat(',') {
-			return errSyntax
+			return ErrSyntax
 		}
 	}
 }
 
 // rawString passes a string and returns what stands between its quotes.
-func (s *scan) rawString() ([]byte, error) {
+func (s *Scan) rawString() ([]byte, error) {
 	if !s.eat('"') {
-		return nil, errSyntax
+		return nil, ErrSyntax
 	}
 	from := s.i
 	for {
 		n := bytes.IndexByte(s.b[s.i:], '"')
 		if n < 0 {
-			return nil, errSyntax
+			return nil, ErrSyntax
 		}
 		s.i += n + 1
 		slashes := 0
@@ -115,11 +126,11 @@ func (s *scan) rawString() ([]byte, error) {
 	}
 }
 
-// text appends a string's value to dst; any other value is passed and gives
+// Text appends a string's value to dst; any other value is passed and gives
 // nothing.
-func (s *scan) text(dst []byte) ([]byte, error) {
-	if s.peek() != '"' {
-		return dst, s.skip()
+func (s *Scan) Text(dst []byte) ([]byte, error) {
+	if s.Peek() != '"' {
+		return dst, s.Skip()
 	}
 	raw, err := s.rawString()
 	if err != nil {
@@ -128,15 +139,15 @@ func (s *scan) text(dst []byte) ([]byte, error) {
 	return unescape(dst, raw)
 }
 
-// word returns a short string's value, empty for any other value.
-func (s *scan) word() (string, error) {
-	b, err := s.text(nil)
+// Word returns a short string's value, empty for any other value.
+func (s *Scan) Word() (string, error) {
+	b, err := s.Text(nil)
 	return string(bytes.ToValidUTF8(b, []byte("\uFFFD"))), err
 }
 
-// count returns a whole number, ok false for any other value.
-func (s *scan) count() (n int64, ok bool, err error) {
-	raw, err := s.raw()
+// Count returns a whole number, ok false for any other value.
+func (s *Scan) Count() (n int64, ok bool, err error) {
+	raw, err := s.Raw()
 	if err != nil {
 		return 0, false, err
 	}
@@ -151,30 +162,31 @@ func (s *scan) count() (n int64, ok bool, err error) {
 	return n, true, nil
 }
 
-// raw passes a value and returns its bytes.
-func (s *scan) raw() ([]byte, error) {
+// Raw passes a value and returns its bytes.
+func (s *Scan) Raw() ([]byte, error) {
 	s.space()
 	from := s.i
-	err := s.skip()
+	err := s.Skip()
 	return s.b[from:s.i], err
 }
 
-func (s *scan) skip() error {
-	switch c := s.peek(); c {
+// Skip passes a value.
+func (s *Scan) Skip() error {
+	switch c := s.Peek(); c {
 	case '"':
 		_, err := s.rawString()
 		return err
 	case '{':
-		return s.object(func([]byte) error { return s.skip() })
+		return s.Object(func([]byte) error { return s.Skip() })
 	case '[':
-		return s.array(s.skip)
+		return s.Array(s.Skip)
 	}
 	from := s.i
 	for s.i < len(s.b) && isWord(s.b[s.i]) {
 		s.i++
 	}
 	if !json.Valid(s.b[from:s.i]) {
-		return errSyntax
+		return ErrSyntax
 	}
 	return nil
 }
@@ -184,7 +196,7 @@ func isWord(c byte) bool {
 }
 
 // unescape appends the value of a raw string. Half a surrogate pair is appended
-// in its three-byte form, see runes.
+// in its three-byte form, see [Runes].
 func unescape(dst, raw []byte) ([]byte, error) {
 	for {
 		n := bytes.IndexByte(raw, '\\')
@@ -194,7 +206,7 @@ func unescape(dst, raw []byte) ([]byte, error) {
 		dst = append(dst, raw[:n]...)
 		raw = raw[n+1:]
 		if len(raw) == 0 {
-			return dst, errSyntax
+			return dst, ErrSyntax
 		}
 		c := raw[0]
 		raw = raw[1:]
@@ -202,14 +214,14 @@ func unescape(dst, raw []byte) ([]byte, error) {
 			const from, to = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
 			k := bytes.IndexByte([]byte(from), c)
 			if k < 0 {
-				return dst, errSyntax
+				return dst, ErrSyntax
 			}
 			dst = append(dst, to[k])
 			continue
 		}
 		unit, ok := hex4(raw)
 		if !ok {
-			return dst, errSyntax
+			return dst, ErrSyntax
 		}
 		raw = raw[4:]
 		if unit >= 0xD800 && unit < 0xDC00 && len(raw) >= 6 && raw[0] == '\\' && raw[1] == 'u' {

@@ -1,123 +1,122 @@
 package openai
 
 import (
-	"encoding/json"
+	"github.com/ripcord-go/ripcord/model"
 )
 
 // read fills c from one event.
-func (c *chunk) read(s *scan) error {
-	whole := s.b
-	return s.object(func(key []byte) error {
+func (c *chunk) read(s *model.Scan, whole []byte) error {
+	return s.Object(func(key []byte) error {
 		switch string(key) {
 		case "choices":
-			if s.peek() != '[' {
-				return s.skip()
+			if s.Peek() != '[' {
+				return s.Skip()
 			}
-			return s.array(func() error { return c.choice(s) })
+			return s.Array(func() error { return c.choice(s) })
 		case "usage":
-			if s.peek() != '{' {
-				return s.skip()
+			if s.Peek() != '{' {
+				return s.Skip()
 			}
 			return c.tokens(s)
 		case "error":
-			raw, err := s.raw()
+			raw, err := s.Raw()
 			if err == nil && string(raw) != "null" {
 				c.fault = whole
 			}
 			return err
 		case "object", "type":
-			word, err := s.word()
+			word, err := s.Word()
 			if word == "error" {
 				c.fault = whole
 			}
 			return err
 		}
-		return s.skip()
+		return s.Skip()
 	})
 }
 
 // choice reads the first of the answers; others were not asked for.
-func (c *chunk) choice(s *scan) error {
-	if s.peek() != '{' {
-		return s.skip()
+func (c *chunk) choice(s *model.Scan) error {
+	if s.Peek() != '{' {
+		return s.Skip()
 	}
 	look := *s
-	if index, err := look.fieldCount("index"); err != nil || index > 0 {
-		s.i = look.i
+	if index, err := fieldCount(&look, "index"); err != nil || index > 0 {
+		*s = look
 		return err
 	}
-	return s.object(func(key []byte) error {
+	return s.Object(func(key []byte) error {
 		switch string(key) {
 		case "delta":
-			if s.peek() != '{' {
-				return s.skip()
+			if s.Peek() != '{' {
+				return s.Skip()
 			}
 			return c.delta(s)
 		case "finish_reason":
-			word, err := s.word()
+			word, err := s.Word()
 			c.finish = word
 			return err
 		}
-		return s.skip()
+		return s.Skip()
 	})
 }
 
 // fieldCount passes an object and returns the number in one of its fields.
-func (s *scan) fieldCount(name string) (n int64, err error) {
-	err = s.object(func(key []byte) error {
+func fieldCount(s *model.Scan, name string) (n int64, err error) {
+	err = s.Object(func(key []byte) error {
 		if string(key) != name {
-			return s.skip()
+			return s.Skip()
 		}
-		n, _, err = s.count()
+		n, _, err = s.Count()
 		return err
 	})
 	return n, err
 }
 
-func (c *chunk) delta(s *scan) error {
-	return s.object(func(key []byte) (err error) {
+func (c *chunk) delta(s *model.Scan) error {
+	return s.Object(func(key []byte) (err error) {
 		switch string(key) {
 		case "content", "refusal":
-			c.content, err = s.text(c.content)
+			c.content, err = s.Text(c.content)
 		case "reasoning_content", "reasoning":
 			if len(c.reasoning) > 0 { // some send both
-				return s.skip()
+				return s.Skip()
 			}
-			c.reasoning, err = s.text(c.reasoning)
+			c.reasoning, err = s.Text(c.reasoning)
 		case "reasoning_signature":
-			c.signature, err = s.word()
+			c.signature, err = s.Word()
 		case "reasoning_data":
-			c.data, err = s.word()
+			c.data, err = s.Word()
 		case "tool_calls":
-			if s.peek() != '[' {
-				return s.skip()
+			if s.Peek() != '[' {
+				return s.Skip()
 			}
-			return s.array(func() error { return c.toolCall(s) })
+			return s.Array(func() error { return c.toolCall(s) })
 		default:
-			return s.skip()
+			return s.Skip()
 		}
 		return err
 	})
 }
 
-func (c *chunk) toolCall(s *scan) error {
-	if s.peek() != '{' {
-		return s.skip()
+func (c *chunk) toolCall(s *model.Scan) error {
+	if s.Peek() != '{' {
+		return s.Skip()
 	}
 	var d callDelta
-	err := s.object(func(key []byte) (err error) {
+	err := s.Object(func(key []byte) (err error) {
 		switch string(key) {
 		case "index":
-			d.index, d.indexed, err = s.count()
+			d.index, d.indexed, err = s.Count()
 		case "id":
-			d.id, err = s.word()
+			d.id, err = s.Word()
 		case "function":
-			if s.peek() != '{' {
-				return s.skip()
+			if s.Peek() != '{' {
+				return s.Skip()
 			}
 			return d.function(s)
 		default:
-			return s.skip()
+			return s.Skip()
 		}
 		return err
 	})
@@ -125,32 +124,32 @@ func (c *chunk) toolCall(s *scan) error {
 	return err
 }
 
-func (d *callDelta) function(s *scan) error {
-	return s.object(func(key []byte) (err error) {
+func (d *callDelta) function(s *model.Scan) error {
+	return s.Object(func(key []byte) (err error) {
 		switch string(key) {
 		case "name":
-			d.name, err = s.word()
+			d.name, err = s.Word()
 		case "arguments":
-			if s.peek() == '{' { // the object itself instead of its text
-				d.args, err = s.raw()
+			if s.Peek() == '{' { // the object itself instead of its text
+				d.args, err = s.Raw()
 				return err
 			}
-			d.args, err = s.text(nil)
+			d.args, err = s.Text(nil)
 		default:
-			return s.skip()
+			return s.Skip()
 		}
 		return err
 	})
 }
 
-func (c *chunk) tokens(s *scan) error {
-	return s.object(func(key []byte) error {
+func (c *chunk) tokens(s *model.Scan) error {
+	return s.Object(func(key []byte) error {
 		switch string(key) {
 		case "prompt_tokens", "completion_tokens":
 		default:
-			return s.skip()
+			return s.Skip()
 		}
-		n, ok, err := s.count()
+		n, ok, err := s.Count()
 		if err != nil || !ok || n < 0 {
 			return err
 		}
@@ -162,18 +161,4 @@ func (c *chunk) tokens(s *scan) error {
 		}
 		return nil
 	})
-}
-
-// isFault says whether a body is an error object.
-func isFault(body []byte) bool {
-	var obj struct {
-		Error   json.RawMessage `json:"error"`
-		Object  string          `json:"object"`
-		Type    string          `json:"type"`
-		Choices json.RawMessage `json:"choices"`
-	}
-	if json.Unmarshal(body, &obj) != nil {
-		return false
-	}
-	return len(obj.Error) > 0 && string(obj.Error) != "null" || obj.Object == "error" || obj.Type == "error"
 }
