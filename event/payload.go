@@ -410,6 +410,7 @@ type JobStarted struct {
 	PIDs    []int  `json:"pids"`
 	Keep    bool   `json:"keep,omitempty"`
 	Spool   string `json:"spool,omitempty"`
+	Inner   int    `json:"inner,omitempty"` // which inner call of Call it came from; 0: from Call itself
 }
 
 // JobEnded says how a job ended; an exit code is never invented.

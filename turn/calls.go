@@ -10,6 +10,9 @@ import (
 	"github.com/ripcord-go/ripcord/interrupt"
 )
 
+// working reports whether calls of the open step may start and ask.
+func (s *State) working() bool { return s.phase == PhaseCalling || s.phase == PhaseAsking }
+
 func (s *State) toolNames() string {
 	return strings.Join(slices.Sorted(maps.Keys(s.opts.Tools)), ", ")
 }
@@ -42,7 +45,7 @@ func (s *State) dispatch() {
 // judged takes a gate's verdict on a call that waits for it.
 func (s *State) judged(in Judged) {
 	c := s.open.Call(in.Call)
-	if c == nil || s.live[in.Call] != judging || s.phase != PhaseCalling {
+	if c == nil || s.live[in.Call] != judging || !s.working() {
 		return
 	}
 	switch in.Verdict {
@@ -77,16 +80,13 @@ func (s *State) deny(c *Call, by, why string) {
 // decided takes a person's answer. An answer to a question that is no longer
 // open is stale and changes nothing.
 func (s *State) decided(in Decided) {
-	var c *Call
-	if s.open != nil && s.phase == PhaseCalling {
-		for _, o := range s.open.Calls {
-			if o.Approval == in.ID && in.ID != "" {
-				c = o
-			}
-		}
-	}
+	c, runs := s.questioned(in.ID)
 	if c == nil {
 		s.refuse(in.Token, "stale", "this question is no longer open", "look at the session's state")
+		return
+	}
+	if runs {
+		s.answer(c, in)
 		return
 	}
 	s.emit(event.ApprovalDecided{ID: in.ID, Decision: in.Decision, By: in.By, Why: in.Why}, c.ID)
@@ -107,7 +107,7 @@ func (s *State) decided(in Decided) {
 // started" and "may have done something".
 func (s *State) begin(in Begin) {
 	c := s.open.Call(in.Call)
-	if in.Turn != s.turn || c == nil || c.Ended != nil || s.live[in.Call] != running || s.phase != PhaseCalling || s.broken != nil {
+	if in.Turn != s.turn || c == nil || c.Ended != nil || s.live[in.Call] != running || !s.working() || s.broken != nil {
 		s.do(Reply{Token: in.Token, Err: ErrNotNow})
 		return
 	}
@@ -126,6 +126,7 @@ func (s *State) end(in End) {
 		s.do(Reply{Token: in.Token, Err: ErrNotNow})
 		return
 	}
+	s.void(c, "the call ended")
 	ended := s.words(c, in.Ended)
 	if !s.emit(ended, c.ID) {
 		s.do(Reply{Token: in.Token, Err: ErrNotNow})
@@ -135,7 +136,7 @@ func (s *State) end(in End) {
 	if in.Fatal != "" && s.fatal == nil {
 		s.fatal = &event.Failure{Code: event.FailTool, Message: in.Fatal}
 	}
-	s.do(Reply{Token: in.Token})
+	s.do(Reply{Token: in.Token, Value: ended})
 	if s.fatal == nil || s.how != nil { // else Step cuts the turn: no next step begins
 		s.progress()
 	}
@@ -157,13 +158,16 @@ func (s *State) words(c *Call, e event.CallEnded) event.CallEnded {
 			ran = time.Duration(*e.RanMS) * time.Millisecond
 		}
 		e.Success, e.Error = nil, true
-		e.Content = withText(e.Content, stoppedText(s.cause, ran, e.Survivors, e.Content.Text()))
+		e.Content = withText(e.Content, stoppedText(s.cause, ran, e.Survivors, e.Content.Text())+innerText(c, nil))
 	case event.CallQuarantined:
 		e.Success, e.Error = nil, true
-		e.Content = withText(e.Content, TextQuarantined)
+		e.Content = withText(e.Content, TextQuarantined+innerText(c, nil))
 	case event.CallFinished, event.CallFinishedLate, event.CallInvalid, event.CallFatal,
 		event.CallWasDenied, event.CallUnknown:
 		e.Error = e.Success == nil || !*e.Success
+		if c.openInner() > 0 { // it did not wait for what it had begun
+			e.Content = append(e.Content[:len(e.Content):len(e.Content)], event.Text{Text: innerText(c, nil)})
+		}
 	}
 	return e
 }

@@ -32,7 +32,10 @@ type Checker struct {
 	repair  bool
 }
 
-type stage struct{ approved, denied, started, ended bool }
+type stage struct {
+	approved, denied, started, ended bool
+	inner                            []bool // by number: whether it has its end
+}
 
 type inboxStage int
 
@@ -115,7 +118,7 @@ func (c *Checker) rules(r *event.Record, p event.Payload) error {
 	case event.ModelRequest, event.Chunk, event.AssistantMessage, event.AttemptFailed:
 		return c.model(p)
 	case event.CallRequested, event.CallApproved, event.CallDenied, event.CallStarted,
-		event.CallOutput, event.CallEnded, event.LateResult:
+		event.CallOutput, event.CallEnded, event.LateResult, event.InnerStarted, event.InnerEnded:
 		return c.call(r, p)
 	case event.ApprovalAsked, event.ApprovalDecided, event.ApprovalVoided:
 		return c.approval(r, p)
@@ -231,15 +234,30 @@ func (c *Checker) model(p event.Payload) error {
 	if got != want {
 		return fmt.Errorf("names attempt %d, expected %d", got, want)
 	}
-	switch p.(type) {
+	switch p := p.(type) {
 	case event.ModelRequest:
-		if c.message {
-			return fmt.Errorf("a request after the step's message")
+		if c.message || len(c.calls) > 0 {
+			return fmt.Errorf("a request after the step's message, or after a call of it")
 		}
 		c.attempt = got
 	case event.AssistantMessage:
-		c.message = true
+		return c.lists(p)
 	}
+	return nil
+}
+
+// lists judges the message of a step: calls that went ahead of it are in it.
+func (c *Checker) lists(p event.AssistantMessage) error {
+	listed := map[event.CallID]bool{}
+	for _, call := range p.Content.Calls() {
+		listed[call.ID] = true
+	}
+	for id := range c.calls {
+		if !listed[id] {
+			return fmt.Errorf("the message does not list call %s, which was requested before it", id)
+		}
+	}
+	c.message = true
 	return nil
 }
 
@@ -247,15 +265,8 @@ func (c *Checker) call(r *event.Record, p event.Payload) error {
 	if late, ok := p.(event.LateResult); ok {
 		return c.late(r, late)
 	}
-	if _, ok := p.(event.CallRequested); ok {
-		if _, dup := c.seen[r.Call]; dup || r.Call == "" {
-			return fmt.Errorf("call id %q is empty or taken", r.Call)
-		}
-		if c.seen == nil {
-			c.seen = map[event.CallID]bool{}
-		}
-		c.seen[r.Call], c.calls[r.Call] = false, &stage{}
-		return nil
+	if p, ok := p.(event.CallRequested); ok {
+		return c.requested(r.Call, p)
 	}
 	s := c.calls[r.Call]
 	if s == nil {
@@ -273,12 +284,56 @@ func (c *Checker) call(r *event.Record, p event.Payload) error {
 		return pass(s.approved && !s.started, &s.started, "started")
 	case event.CallOutput:
 		return pass(s.started, new(bool), "output")
+	case event.InnerStarted, event.InnerEnded:
+		return s.within(p)
 	case event.CallEnded:
 		if err := endFits(s, p); err != nil {
 			return err
 		}
+		for id, call := range c.asked {
+			if call == r.Call && s.started {
+				return fmt.Errorf("call %s ends over its open question %s", r.Call, id)
+			}
+		}
 		s.ended = true
 		c.seen[r.Call] = p.Outcome == event.CallQuarantined
+	}
+	return nil
+}
+
+// requested judges a call that the model asks for. It may stand before the
+// message that will list it.
+func (c *Checker) requested(id event.CallID, p event.CallRequested) error {
+	_, dup := c.seen[id]
+	switch {
+	case dup || id == "":
+		return fmt.Errorf("call id %q is empty or taken", id)
+	case p.Index != len(c.calls):
+		return fmt.Errorf("call %s has index %d, expected %d", id, p.Index, len(c.calls))
+	}
+	if c.seen == nil {
+		c.seen = map[event.CallID]bool{}
+	}
+	c.seen[id], c.calls[id] = false, &stage{}
+	return nil
+}
+
+// within judges what a running call did in its own name.
+func (s *stage) within(p event.Payload) error {
+	if !s.started {
+		return fmt.Errorf("an inner call of a call that has not started")
+	}
+	switch p := p.(type) {
+	case event.InnerStarted:
+		if p.N != len(s.inner)+1 {
+			return fmt.Errorf("inner call %d starts, expected %d", p.N, len(s.inner)+1)
+		}
+		s.inner = append(s.inner, false)
+	case event.InnerEnded:
+		if p.N < 1 || p.N > len(s.inner) || s.inner[p.N-1] {
+			return fmt.Errorf("inner call %d has not started, or has its end already", p.N)
+		}
+		s.inner[p.N-1] = true
 	}
 	return nil
 }
@@ -324,8 +379,12 @@ func (c *Checker) late(r *event.Record, _ event.LateResult) error {
 func (c *Checker) approval(r *event.Record, p event.Payload) error {
 	switch p := p.(type) {
 	case event.ApprovalAsked:
-		if s := c.calls[r.Call]; s == nil || s.ended || s.approved || s.denied {
+		s := c.calls[r.Call]
+		if s == nil || s.ended || s.denied || (s.approved && !s.started) {
 			return fmt.Errorf("approval for call %q, which can't be asked about", r.Call)
+		}
+		if _, open := c.asked[p.ID]; open {
+			return fmt.Errorf("approval %s is open already", p.ID)
 		}
 		if c.asked == nil {
 			c.asked = map[event.ApprovalID]event.CallID{}

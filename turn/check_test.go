@@ -59,6 +59,8 @@ var (
 	running   = []line{{p: event.JobStarted{ID: "j1"}}}
 )
 
+var inner = of(event.InnerStarted{N: 1, Tool: "bash"}, "c1")
+
 func in(p event.Payload) []line { return []line{{p: p, turn: 1, step: 1}} }
 func of(p event.Payload, id event.CallID) []line {
 	return []line{{p: p, turn: 1, step: 1, call: id}}
@@ -121,6 +123,18 @@ func TestEveryRuleOfTheOrderRefusesItsRecord(t *testing.T) {
 		{"a result needs a call of this step", join(run, answered, stepOver, off(event.StepStarted{}, 1, 2)),
 			[]line{{p: event.CallEnded{Outcome: event.CallFinished}, turn: 1, step: 2, call: "c1"}}, "not requested"},
 		{"a call has one result", join(run, answered), answered, "has its end already"},
+		{"a call's index is its place", join(step, asked), of(event.CallRequested{Index: 1}, "c1"), "index 1, expected 0"},
+		{"a message lists what went ahead of it", join(step, asked, requested), in(event.AssistantMessage{Attempt: 1}), "does not list call c1"},
+		{"what went ahead is not asked for again", join(step, asked, requested), in(event.ModelRequest{Attempt: 2}), "after a call of it"},
+		{"an inner call needs a start of its outer", join(call, approved), of(event.InnerStarted{N: 1}, "c1"), "has not started"},
+		{"an inner call needs its outer", run, of(event.InnerStarted{N: 1}, "c2"), "not requested"},
+		{"inner calls are numbered", run, of(event.InnerStarted{N: 2}, "c1"), "expected 1"},
+		{"inner calls leave none out", join(run, inner), of(event.InnerStarted{N: 3}, "c1"), "expected 2"},
+		{"an inner call ends once", join(run, inner, of(event.InnerEnded{N: 1}, "c1")), of(event.InnerEnded{N: 1}, "c1"), "has its end already"},
+		{"an inner end needs its start", run, of(event.InnerEnded{N: 1}, "c1"), "has not started"},
+		{"no inner call after the outer's end", join(run, inner, answered), of(event.InnerEnded{N: 1}, "c1"), "has its end already"},
+		{"a running call may ask, and ends over no question", join(run, question), answered, "open question"},
+		{"a question has its own id", join(run, question), question, "open already"},
 		{"a call is approved once", join(call, approved), approved, "approved"},
 		{"a denied call is not approved", join(call, of(event.CallDenied{}, "c1")), approved, "approved"},
 		{"an approved call is not denied", join(call, approved), of(event.CallDenied{}, "c1"), "denied"},
@@ -203,7 +217,7 @@ func TestBetweenTurnsOnlyWhatOpensNoWorkStands(t *testing.T) {
 		event.InboxEdited{}, event.InboxDropped{}, event.TurnStarted{}, event.TurnEnded{}, event.StepStarted{}, event.StepEnded{}, event.UserMessage{},
 		event.ModelConfig{}, event.ModelRequest{}, event.AttemptFailed{}, event.Chunk{}, event.AssistantMessage{}, event.UsageCounted{},
 		event.CallRequested{}, event.CallApproved{}, event.CallDenied{}, event.CallStarted{}, event.CallOutput{}, event.CallEnded{}, event.LateResult{},
-		event.ApprovalAsked{}, event.ApprovalDecided{}, event.ApprovalVoided{}, event.HookInvoked{}, event.HookVerdict{}, event.ProcessStarted{},
+		event.InnerStarted{}, event.InnerEnded{}, event.ApprovalAsked{}, event.ApprovalDecided{}, event.ApprovalVoided{}, event.HookInvoked{}, event.HookVerdict{}, event.ProcessStarted{},
 		event.ProcessEnded{}, event.ProcessSurvived{}, event.TurnMarked{}, event.Rewound{}, event.CompactionStarted{}, event.CompactionSummary{},
 		event.CompactionEnded{}, event.GuardVerdict{}, event.GuardWake{}, event.JobStarted{}, event.JobEnded{}, event.JobAdopted{}, event.JobKept{},
 		event.SubAgentLinked{}, event.RepairBegun{}, event.RepairCommitted{}, event.TornSaved{}} {

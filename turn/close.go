@@ -90,8 +90,12 @@ func (b *booker) add(p event.Payload, call event.CallID) {
 
 func (b *booker) approvals(s *Step) {
 	for _, c := range s.Calls {
+		why := "the turn ended: " + string(b.how.Outcome)
 		if c.Approval != "" {
-			b.add(event.ApprovalVoided{ID: c.Approval, Why: "the turn ended: " + string(b.how.Outcome)}, c.ID)
+			b.add(event.ApprovalVoided{ID: c.Approval, Why: why}, c.ID)
+		}
+		for _, q := range c.Questions {
+			b.add(event.ApprovalVoided{ID: q.ID, Why: why}, c.ID)
 		}
 	}
 }
@@ -146,7 +150,7 @@ func (b *booker) result(c *Call) event.CallEnded {
 	}
 	switch {
 	case c.Started && recovery:
-		return b.crashed(b.find(c.ID))
+		return b.crashed(c)
 	case c.Started:
 		return made(event.CallSkipped, TextNotDurable, "storage")
 	case c.Asked: // its approval may have been voided already, by an ending that was cut
@@ -158,9 +162,11 @@ func (b *booker) result(c *Call) event.CallEnded {
 	}
 }
 
-func (b *booker) crashed(e *event.Evidence) event.CallEnded {
-	if e == nil || !e.Ended {
-		end := event.CallEnded{Outcome: event.CallUnknown, Error: true, Content: event.TextOf(unknownText(e)), Synthetic: true, Cause: "crash"}
+func (b *booker) crashed(c *Call) event.CallEnded {
+	e := b.find(c.ID)
+	if e == nil || !e.Ended || len(c.Inner) > 0 { // a process of a call that makes calls is not the call
+		text := unknownText(e) + innerText(c, b.find)
+		end := event.CallEnded{Outcome: event.CallUnknown, Error: true, Content: event.TextOf(text), Synthetic: true, Cause: "crash"}
 		if e != nil && e.Bytes > 0 {
 			end.Output = &event.Output{Bytes: e.Bytes, Truncated: int64(len(e.Output)) < e.Bytes}
 		}
@@ -180,7 +186,7 @@ func (b *booker) jobs() {
 	}
 	ended := map[string]bool{} // owners whose job's end tells of the process too
 	for _, j := range b.l.OpenJobs() {
-		ended[string(j.ID)], ended[string(j.Call)] = true, j.Call != ""
+		ended[string(j.ID)], ended[string(j.Tree())] = true, j.Call != ""
 		b.add(b.job(j), "")
 	}
 	for _, p := range b.l.Procs {
@@ -210,7 +216,7 @@ func (b *booker) kept(p event.ProcessStarted) bool {
 // the command's, not of what the command left running.
 func (b *booker) job(j *Job) event.Payload {
 	for _, e := range b.evidence {
-		own := e.Ended && (j.Call == "" || e.Call != j.Call)
+		own := e.Ended && (j.Call == "" || e.Call != j.Tree())
 		switch {
 		case e.Job != j.ID:
 		case e.Kept:

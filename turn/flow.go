@@ -270,6 +270,7 @@ func (s *State) cut(how *How) {
 		s.hold() // what waits by now; what is accepted later runs after the turn
 	}
 	s.to(PhaseUnwinding)
+	s.voidAll("the turn was stopped")
 	s.do(StopTimer{TimerBackoff}, StopTimer{TimerWall})
 	if s.attempt.running {
 		s.do(SetTimer{TimerGrace, s.opts.Grace})
@@ -280,6 +281,8 @@ func (s *State) cut(how *How) {
 		s.do(Trip{*s.how.Cause})
 	case s.how.Outcome == event.TurnFailed:
 		s.do(Trip{interrupt.Cause{Reason: interrupt.ParentCancelled, Who: "the turn failed", At: s.now}})
+	case s.how.Outcome == event.TurnBlocked: // what runs beside it is asked to stop
+		s.do(Trip{interrupt.Cause{Reason: interrupt.ParentCancelled, Who: "the turn was blocked", At: s.now}})
 	}
 	s.do(Show{State: "stopping"})
 	s.settle()

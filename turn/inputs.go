@@ -111,6 +111,43 @@ type End struct {
 	Token Token
 }
 
+// BeginInner is a running call that asks to record the start of a call of its
+// own. It is answered with the inner call's number once the start is durable; a
+// refusal means that the tool must not run.
+type BeginInner struct {
+	Turn    int
+	Call    event.CallID       // the outer call
+	Started event.InnerStarted // without its number
+	Token   Token
+}
+
+// EndInner is an inner call's one end, from its runner.
+type EndInner struct {
+	Turn  int
+	Call  event.CallID
+	Ended event.InnerEnded
+	Fatal string // a fatal error: the turn fails, whatever the outer call makes of it
+	Token Token
+}
+
+// Veto is a gate that refused an inner call and can ask nobody: the turn ends
+// blocked.
+type Veto struct {
+	Turn int
+	Call event.CallID
+	By   string
+}
+
+// AskPeople is a running call that asks a person: for words, or whether an
+// inner call may run. It is answered with an [event.ApprovalDecided], or with
+// [ErrVoided] once the turn was stopped or the call has its end.
+type AskPeople struct {
+	Turn  int
+	Call  event.CallID
+	Asked event.ApprovalAsked // without its id
+	Token Token
+}
+
 // Late is what a quarantined call came to after all.
 type Late struct {
 	Turn  int
@@ -161,6 +198,10 @@ func (Judged) input()        {}
 func (Decided) input()       {}
 func (Begin) input()         {}
 func (End) input()           {}
+func (BeginInner) input()    {}
+func (EndInner) input()      {}
+func (Veto) input()          {}
+func (AskPeople) input()     {}
 func (Late) input()          {}
 func (Fact) input()          {}
 func (Fired) input()         {}
@@ -292,6 +333,7 @@ type Options struct {
 	PackBytes  int           // 0 means 4 KiB
 	Answer     int           // bytes of one answer, then the attempt fails for good; 0 means 32 MiB
 	PackTime   time.Duration // 0 means 50 ms
+	NoEager    bool          // calls start once the whole answer is there
 	NoMarker   bool          // leave out the aborted marker
 	MarkerText string        // empty: TextAbortedTurn
 }

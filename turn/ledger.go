@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -101,6 +102,19 @@ type Call struct {
 	Prompt    string           // of the question
 	Spool     string
 	Ended     *event.CallEnded
+
+	Inner     []*Inner              // calls that this one made, by number
+	Questions []event.ApprovalAsked // open, put while the call ran
+	asks      int                   // questions put while it ran
+}
+
+// Inner is the account of a call that a running call made.
+type Inner struct {
+	event.InnerStarted
+	ID    event.CallID // names its processes and spool
+	At    time.Time
+	Spool string
+	Ended *event.CallEnded
 }
 
 // Job is a background process's account.
@@ -108,6 +122,20 @@ type Job struct {
 	event.JobStarted
 	At    time.Time
 	Ended *event.JobEnded
+}
+
+// Tree names the call, outer or inner, whose processes the job is; "" if it is
+// no call's.
+func (j *Job) Tree() event.CallID {
+	if j.Call == "" || j.Inner == 0 {
+		return j.Call
+	}
+	return innerID(j.Call, j.Inner)
+}
+
+// innerID names the n-th inner call of call, as package tool does.
+func innerID(call event.CallID, n int) event.CallID {
+	return call + event.CallID("."+strconv.Itoa(n))
 }
 
 // NewLedger returns a ledger that stands before the first record.
@@ -157,7 +185,8 @@ func (l *Ledger) fold(r *event.Record, p event.Payload) {
 	case event.ModelRequest, event.AttemptFailed, event.Chunk, event.AssistantMessage, event.UsageCounted:
 		l.foldModel(p)
 	case event.CallRequested, event.CallApproved, event.CallDenied, event.CallStarted, event.CallOutput,
-		event.CallEnded, event.LateResult, event.ApprovalAsked, event.ApprovalDecided, event.ApprovalVoided:
+		event.CallEnded, event.LateResult, event.ApprovalAsked, event.ApprovalDecided, event.ApprovalVoided,
+		event.InnerStarted, event.InnerEnded:
 		l.foldCall(r, p)
 	case event.ProcessStarted, event.ProcessEnded, event.ProcessSurvived, event.JobStarted, event.JobEnded, event.JobAdopted, event.JobKept:
 		l.foldProcess(r, p)
@@ -301,6 +330,25 @@ func (s *Step) Call(id event.CallID) *Call {
 	return nil
 }
 
+// spools notes where the output of a call, outer or inner, is caught.
+func (s *Step) spools(id event.CallID, spool string) {
+	if s == nil {
+		return
+	}
+	for _, c := range s.Calls {
+		if c.ID == id {
+			c.Spool = spool
+			return
+		}
+		for _, in := range c.Inner {
+			if in.ID == id {
+				in.Spool = spool
+				return
+			}
+		}
+	}
+}
+
 func (l *Ledger) foldCall(r *event.Record, p event.Payload) {
 	if p, ok := p.(event.CallRequested); ok {
 		c := &Call{ID: r.Call, Turn: r.Turn, Step: r.Step, Index: p.Index, Name: p.Name, Args: p.Args, BadArgs: p.BadArgs}
@@ -323,13 +371,37 @@ func (l *Ledger) foldCall(r *event.Record, p event.Payload) {
 		c.Spool = p.Spool
 	case event.CallEnded:
 		c.Ended = &p
+	case event.InnerStarted:
+		c.Inner = append(c.Inner, &Inner{InnerStarted: p, ID: innerID(c.ID, p.N), At: r.Time})
+	case event.InnerEnded:
+		c.Inner[p.N-1].Ended = &p.Ended
+	case event.ApprovalAsked, event.ApprovalDecided, event.ApprovalVoided:
+		c.question(p)
+	}
+}
+
+// question folds what was asked about the call, or by it while it ran.
+func (c *Call) question(p event.Payload) {
+	put := func(id event.ApprovalID) bool {
+		n := len(c.Questions)
+		c.Questions = slices.DeleteFunc(slices.Clone(c.Questions), func(q event.ApprovalAsked) bool { return q.ID == id })
+		return len(c.Questions) < n
+	}
+	switch p := p.(type) {
 	case event.ApprovalAsked:
+		if c.Started {
+			c.asks, c.Questions = c.asks+1, append(c.Questions[:len(c.Questions):len(c.Questions)], p)
+			return
+		}
 		c.Asked, c.Approval, c.Prompt = true, p.ID, p.Prompt
 	case event.ApprovalDecided:
-		// Who stopped the turn at the question has not answered it.
-		c.Asked, c.Approval = p.Decision == event.Abort, ""
+		if !put(p.ID) { // Who stopped the turn at the question has not answered it.
+			c.Asked, c.Approval = p.Decision == event.Abort, ""
+		}
 	case event.ApprovalVoided:
-		c.Approval = ""
+		if !put(p.ID) {
+			c.Approval = ""
+		}
 	}
 }
 
@@ -337,9 +409,7 @@ func (l *Ledger) foldProcess(r *event.Record, p event.Payload) {
 	switch p := p.(type) {
 	case event.ProcessStarted:
 		l.Procs = append(l.Procs, p)
-		if c := l.open.Call(event.CallID(p.ID)); c != nil {
-			c.Spool = p.Spool
-		}
+		l.open.spools(event.CallID(p.ID), p.Spool)
 	case event.ProcessEnded:
 		l.dropProcs(func(q event.ProcessStarted) bool { return q.Owner == p.Owner && q.ID == p.ID && q.PID == p.PID })
 	case event.JobStarted:
@@ -350,7 +420,7 @@ func (l *Ledger) foldProcess(r *event.Record, p event.Payload) {
 			l.news = append(l.news, jobText(j))
 			// A job is the tree of its call: they end together.
 			l.dropProcs(func(q event.ProcessStarted) bool {
-				return q.ID == string(j.ID) || q.ID == string(j.Call) && j.Call != ""
+				return q.ID == string(j.ID) || q.ID == string(j.Tree()) && j.Call != ""
 			})
 		}
 	case event.JobKept:

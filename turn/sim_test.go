@@ -95,7 +95,7 @@ func (w *world) tell(in turn.Input) {
 		case turn.Reply:
 			if failed && e.Err == nil {
 				refused = append(refused, e.Token)
-				e.Err = errors.New("storage")
+				e.Err, e.Value = errors.New("storage"), nil
 			}
 			if f := w.tokens[e.Token]; f != nil {
 				delete(w.tokens, e.Token)
@@ -147,7 +147,7 @@ func (w *world) do(e turn.Effect) {
 	case turn.Question:
 		id := e.Asked.ID
 		w.ready = append(w.ready, func() turn.Input {
-			d := []event.Decision{event.Allow, event.Deny, event.Abort}[w.rng.IntN(3)]
+			d := []event.Decision{event.Allow, event.Allow, event.Deny, event.Abort}[w.rng.IntN(4)]
 			return turn.Decided{ID: id, Decision: d, By: "p"}
 		})
 	case turn.SetTimer:
@@ -277,7 +277,7 @@ func (w *world) run(c *turn.Call) {
 			if !w.durable(c.ID) {
 				w.t.Errorf("call %s runs without its record", c.ID)
 			}
-			w.ready = append(w.ready, func() turn.Input {
+			w.inside(c, w.rng.IntN(4), func() turn.Input {
 				switch {
 				case w.tripped && w.rng.IntN(2) == 0:
 					return end([]event.CallOutcome{event.CallStopped, event.CallQuarantined, event.CallFinishedLate}[w.rng.IntN(3)])
@@ -290,6 +290,67 @@ func (w *world) run(c *turn.Call) {
 		})
 		return begin
 	})
+}
+
+// inside is what a running call does before its end: it makes calls of its own,
+// and asks people, side by side or one after the other.
+func (w *world) inside(c *turn.Call, n int, end func() turn.Input) {
+	if n == 0 {
+		w.ready = append(w.ready, end)
+		return
+	}
+	var next func() turn.Input
+	beside := w.rng.IntN(3) == 0
+	going := func() {
+		if !beside {
+			w.inside(c, n-1, end)
+		}
+	}
+	switch w.rng.IntN(8) {
+	case 0:
+		next = func() turn.Input { going(); return turn.Veto{Turn: c.Turn, Call: c.ID, By: "policy"} }
+	case 1, 2, 3:
+		next = func() turn.Input { return w.question(c, going) }
+	default:
+		next = func() turn.Input { return w.innerCall(c, going) }
+	}
+	w.ready = append(w.ready, next)
+	if beside {
+		w.inside(c, n-1, end)
+	}
+}
+
+func (w *world) question(c *turn.Call, going func()) turn.Input {
+	return turn.AskPeople{Turn: c.Turn, Call: c.ID, Asked: event.ApprovalAsked{Tool: c.Name, Prompt: "which?", Question: true},
+		Token: w.tok(func(r turn.Reply) {
+			if _, ok := r.Value.(event.ApprovalDecided); ok == (r.Err != nil) {
+				w.t.Errorf("a question was answered %+v", r)
+			}
+			going()
+		})}
+}
+
+func (w *world) innerCall(c *turn.Call, going func()) turn.Input {
+	return turn.BeginInner{Turn: c.Turn, Call: c.ID, Started: event.InnerStarted{Tool: "read", Args: []byte("{}"), By: "yes"},
+		Token: w.tok(func(r turn.Reply) {
+			n, ok := r.Value.(int)
+			if r.Err != nil || !ok {
+				going()
+				return
+			}
+			if w.tripped && w.rng.IntN(2) == 0 {
+				going() // it never ends
+				return
+			}
+			w.ready = append(w.ready, func() turn.Input {
+				going()
+				in := turn.EndInner{Turn: c.Turn, Call: c.ID, Ended: event.InnerEnded{N: n, Tool: "read", Ended: event.CallEnded{Outcome: event.CallFinished}}}
+				if w.rng.IntN(20) == 0 {
+					in.Fatal = "broken within"
+				}
+				return in
+			})
+		})}
 }
 
 func (w *world) durable(id event.CallID) bool {

@@ -79,6 +79,7 @@ type State struct {
 	held    map[event.InputID]bool // waiting input that no turn takes by itself
 	dropped []string               // thrown away unrun while the turn ran
 	refused map[Token]event.InputID
+	waiting map[event.ApprovalID]Token // running calls that wait for a person
 	broken  *event.Failure
 	lost    bool // broken for good: another process writes the journal
 	closed  bool
@@ -112,7 +113,8 @@ const (
 // itself.
 func NewState(l *Ledger, epoch event.Epoch, opts Options) *State {
 	s := &State{Ledger: l, opts: opts.withDefaults(), writeEpoch: epoch,
-		live: map[event.CallID]stageOf{}, held: map[event.InputID]bool{}, refused: map[Token]event.InputID{}}
+		live: map[event.CallID]stageOf{}, held: map[event.InputID]bool{}, refused: map[Token]event.InputID{},
+		waiting: map[event.ApprovalID]Token{}}
 	s.hold()
 	return s
 }
@@ -160,6 +162,14 @@ func (s *State) Step(now time.Time, in Input) []Effect {
 		s.begin(in)
 	case End:
 		s.end(in)
+	case BeginInner:
+		s.beginInner(in)
+	case EndInner:
+		s.endInner(in)
+	case Veto:
+		s.veto(in)
+	case AskPeople:
+		s.askPeople(in)
 	case Late:
 		s.late(in)
 	case Fact:

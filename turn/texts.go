@@ -60,6 +60,48 @@ func stoppedText(cause *interrupt.Cause, ran time.Duration, survivors []int, soF
 	return b.String()
 }
 
+// innerText says what became of the calls that c had made, where c itself has
+// no end of its own to tell it: those that ended are counted, each that did not
+// is named. find gives what recovery found out about one; it may be nil.
+func innerText(c *Call, find func(event.CallID) *event.Evidence) string {
+	var b strings.Builder
+	if n := len(c.Inner) - c.openInner(); n > 0 {
+		fmt.Fprintf(&b, " %s of its own had ended.", plural(n, "call"))
+	}
+	for _, in := range c.Inner {
+		var e *event.Evidence
+		if find != nil {
+			e = find(in.ID)
+		}
+		switch {
+		case in.Ended != nil:
+		case e != nil && e.Ended:
+			fmt.Fprintf(&b, "\nInner call %d (%s) finished; its result was not recorded.%s", in.N, in.Tool, strings.TrimPrefix(finishedText(e), finishedBegin))
+		case e != nil:
+			fmt.Fprintf(&b, "\nInner call %d (%s) had started; its outcome is unknown.%s", in.N, in.Tool, strings.TrimPrefix(unknownText(e), TextUnknown))
+		default:
+			fmt.Fprintf(&b, "\nInner call %d (%s) had started; its outcome is unknown.", in.N, in.Tool)
+		}
+	}
+	return b.String()
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func (c *Call) openInner() (n int) {
+	for _, in := range c.Inner {
+		if in.Ended == nil {
+			n++
+		}
+	}
+	return n
+}
+
 // unknownText says what could be found out about a call that had started.
 func unknownText(e *event.Evidence) string {
 	if e == nil {
@@ -86,11 +128,13 @@ func unknownText(e *event.Evidence) string {
 	return b.String()
 }
 
+const finishedBegin = "This call finished, but the runtime died before its result was recorded; this is what its guardian kept."
+
 // finishedText is the result of a call whose end the guardian wrote down while
 // the runtime was dead: it is known to have finished.
 func finishedText(e *event.Evidence) string {
 	var b strings.Builder
-	b.WriteString("This call finished, but the runtime died before its result was recorded; this is what its guardian kept.")
+	b.WriteString(finishedBegin)
 	switch {
 	case e.ExitCode != nil:
 		fmt.Fprintf(&b, " Exit code %d.", *e.ExitCode)
