@@ -38,6 +38,12 @@
 // signalled because a number says so: boot, pid and start time must agree, and
 // the signal goes through a handle that was opened before they were compared.
 //
+// A command can be given a terminal, or a pipe as its input, whose other end its
+// keeper holds ([Spec.Hold], [InputOf]): the guardian pumps the terminal into
+// the spool, neither hangs up nor closes when the runtime dies, and passes the
+// end on to the runtime that adopts the tree. Everybody who holds it keeps it
+// non-blocking; the file description is one.
+//
 // # What it never does
 //
 // It renders nothing into a shell, decides no policy (what is foreground, kept,

@@ -71,6 +71,8 @@ type groupTree struct {
 	file    *os.File // a temporary spool
 	pump    *pump
 	begun   time.Time
+	held    *held    // nil: its input is not ours
+	slave   *os.File // of a terminal that we hold, so that it is open whatever the command closes
 
 	live         chan []byte // nil: nobody looks; closed by watch after the pump's end
 	exited, gone chan struct{}
@@ -101,7 +103,12 @@ func (h *groupHost) Start(ctx context.Context, s Spec) (Tree, error) {
 	if h.closed {
 		return nil, errClosed
 	}
-	if err := t.launch(path); err != nil {
+	if t.held, err = holdOf(s); err == nil {
+		if err = t.launch(path); err != nil {
+			t.letGo()
+		}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", s.ID, err)
 	}
 	h.trees[t] = struct{}{}
@@ -117,7 +124,7 @@ func (h *groupHost) Start(ctx context.Context, s Spec) (Tree, error) {
 }
 
 func (t *groupTree) launch(path string) error {
-	r, w, err := os.Pipe()
+	r, w, err := t.outlet()
 	if err != nil {
 		return err
 	}
@@ -160,7 +167,27 @@ func (t *groupTree) launch(path string) error {
 		Lane: string(LaneGroup), Command: strings.Join(t.spec.Argv, " "), Spool: t.spec.Spool,
 	}
 	t.pump = newPump(r, t.caught)
+	t.pump.tty = t.slave != nil
 	return nil
+}
+
+// outlet makes what the command's output comes out of, and what it is given as
+// its end: a pipe, or the terminal that is held.
+func (t *groupTree) outlet() (r, w *os.File, err error) {
+	if t.held == nil || !t.held.tty {
+		return os.Pipe()
+	}
+	if r, err = duplicate(t.held.f); err != nil {
+		return nil, nil, err
+	}
+	if w, err = duplicate(t.spec.Files[0]); err == nil {
+		t.slave, err = duplicate(t.spec.Files[0])
+	}
+	if err != nil {
+		r.Close()
+		return nil, nil, err
+	}
+	return r, w, nil
 }
 
 // stdin gives the bytes as a file that has no name.
@@ -300,6 +327,7 @@ func (t *groupTree) finish() {
 	_, _ = syscall.Wait4(t.started.PID, nil, 0, nil)
 	t.mu.Unlock()
 	t.pump.cut(time.Second)
+	t.letGo()
 	t.endLive()
 	t.record(true)
 	if t.spec.Spool != "" {
@@ -309,6 +337,14 @@ func (t *groupTree) finish() {
 	delete(t.host.trees, t)
 	t.host.mu.Unlock()
 	close(t.gone)
+}
+
+// letGo closes what was held for the command.
+func (t *groupTree) letGo() {
+	t.held.close()
+	if t.slave != nil {
+		t.slave.Close()
+	}
 }
 
 // endLive lets a feed that is not behind deliver what there is, and closes what
@@ -378,17 +414,33 @@ func (t *groupTree) PIDs() []int {
 	return groupMembers(t.started.PID)
 }
 
-func (t *groupTree) Output(limit int) (out Output) {
-	var err error
-	if t.file != nil {
-		out, err = readOutput(t.file, limit)
-	} else {
-		out, err = ReadOutput(t.spec.Spool, limit)
-	}
+func (t *groupTree) Output(limit int) Output {
+	out, _ := t.read(func(f *os.File) (Output, int64, error) {
+		out, err := readOutput(f, limit)
+		return out, 0, err
+	})
+	return out
+}
+
+func (t *groupTree) since(from int64, limit int) (Output, int64) {
+	gone := closed(t.gone)
+	return t.read(func(f *os.File) (Output, int64, error) { return readSince(f, from, limit, gone) })
+}
+
+func (t *groupTree) printed() int64 {
+	out, _ := t.read(printedIn)
+	return out.Bytes
+}
+
+func (t *groupTree) input() (Input, bool) { return t.held, t.held != nil }
+
+// read looks into the spool.
+func (t *groupTree) read(look func(*os.File) (Output, int64, error)) (out Output, next int64) {
+	out, next, err := withSpool(t.file, t.spec.Spool, look)
 	if err != nil {
 		t.host.opts.Log.Warn("captured output cannot be read", "owner", t.spec.ID, "error", err)
 	}
-	return out
+	return out, next
 }
 
 // signal reaches the whole group while its number is ours.

@@ -56,6 +56,10 @@ type guardian struct {
 	abandoned bool // and given up
 	files []*os.File
 
+	hold   *os.File // the other end of the command's input; nil: none
+	master *os.File // hold once more, the pump's; nil unless it is a terminal
+	slave  *os.File // of that terminal, so that it is open whatever the command closes
+
 	ctl      *net.UnixConn // nil once the runtime is gone
 	frames   chan frame
 	owner    chan int // a runtime's process ended: its watch's number
@@ -250,6 +254,8 @@ func (g *guardian) take(f frame) {
 			err = g.setKeep(want)
 		}
 		g.tell(kindKept, text(err))
+	case kindEnd:
+		g.letGo()
 	}
 }
 
@@ -260,9 +266,9 @@ func text(err error) string {
 	return err.Error()
 }
 
-func (g *guardian) tell(k kind, body any) {
+func (g *guardian) tell(k kind, body any, files ...*os.File) {
 	if g.ctl != nil {
-		_ = send(g.ctl, k, body) // a runtime that is gone shows by its connection
+		_ = send(g.ctl, k, body, files...) // a runtime that is gone shows by its connection
 	}
 }
 
@@ -275,7 +281,9 @@ func (g *guardian) begin(f frame) {
 		err = g.start()
 	}
 	for _, f := range g.files {
-		f.Close()
+		if f != g.hold && f != g.slave {
+			f.Close()
+		}
 	}
 	if err != nil {
 		g.tell(kindFailed, err.Error())
@@ -301,6 +309,10 @@ func (g *guardian) start() error {
 		out.Close()
 		return err
 	}
+	if err := g.takeHold(); err != nil {
+		out.Close()
+		return err
+	}
 	stdio := [3]*os.File{null, w, w}
 	if g.ord.Given {
 		in, err := fileOf(g.ord.Stdin)
@@ -318,6 +330,10 @@ func (g *guardian) start() error {
 			n++
 		}
 	}
+	if err := blocking(stdio[:]...); err != nil {
+		out.Close()
+		return err
+	}
 	pid, err := g.fork(stdio)
 	if err != nil {
 		out.Close()
@@ -333,7 +349,7 @@ func (g *guardian) start() error {
 	if g.cgroup != "" {
 		g.started.Lane = string(LaneCgroup)
 	}
-	g.pump = newPump(out, g.caught)
+	g.pump = g.newPump(out)
 	go g.pump.run()
 	if g.ord.Timeout > 0 {
 		g.limit.Reset(g.ord.Timeout)

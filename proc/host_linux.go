@@ -18,7 +18,7 @@ import (
 )
 
 func newHost(o Options) (Host, error) {
-	if o.Group || !mainCalled.Load() {
+	if o.Group || mainCalled.Load() == nil {
 		why := "proc.Main is not called in this program's main, so that nothing can be re-executed as a guardian; daemons can escape"
 		if o.Group {
 			why = "process groups were asked for; daemons can escape"
@@ -201,29 +201,43 @@ func (t *tree) discard() {
 }
 
 func (h *guardianHost) Start(ctx context.Context, s Spec) (Tree, error) {
-	path, err := check(&s)
+	held, err := holdOf(s)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", s.ID, err)
+	}
+	t, err := h.startWith(ctx, s, held)
+	if err != nil {
+		held.close()
+		return nil, fmt.Errorf("start %s: %w", s.ID, err)
+	}
+	return t, nil
+}
+
+// startWith starts s; the tree that it returns owns held.
+func (h *guardianHost) startWith(ctx context.Context, s Spec, held *held) (Tree, error) {
+	path, err := check(&s)
+	if err != nil {
+		return nil, err
 	}
 	o, files := h.order(s, path)
 	var spool *os.File
 	if s.Spool == "" {
 		base, f, err := temporarySpool(h.opts.Scratch)
 		if err != nil {
-			return nil, fmt.Errorf("start %s: temporary spool: %w", s.ID, err)
+			return nil, fmt.Errorf("temporary spool: %w", err)
 		}
 		defer os.Remove(base + ".out") // both sides have it open by then
 		o.Spool, o.Temporary, spool = []byte(base), true, f
 	}
 	t, err := h.take(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", s.ID, err)
+		return nil, err
 	}
-	t.change(func(st *treeState) { st.spool, st.file = s.Spool, spool })
+	t.change(func(st *treeState) { st.spool, st.file, st.held = s.Spool, spool, held })
 	if err := t.launch(ctx, o, files); err != nil {
 		t.discard()
 		<-t.over // nothing runs once the guardian is gone
-		return nil, fmt.Errorf("start %s: %w", s.ID, err)
+		return nil, err
 	}
 	h.adopt(t)
 	if s.Live != nil {
@@ -240,6 +254,7 @@ func (h *guardianHost) order(s Spec, path string) (o order, files []*os.File) {
 		Owner: s.Owner, ID: s.ID, Path: []byte(path), Argv: bytesOf(s.Argv), Env: bytesOf(withPWD(s.Env, s.Dir)),
 		Dir: []byte(s.Dir), Stdin: s.Stdin, Given: s.Stdin != nil, Spool: []byte(s.Spool), Limit: s.Limit,
 		Timeout: s.Timeout, Ask: s.Ask, Ladder: s.Ladder, Live: s.Live != nil, TTY: s.TTY,
+		Hold: s.Hold != nil,
 	}
 	if h.info.Lane == LaneCgroup {
 		o.Cgroup = h.info.Cgroup
@@ -249,6 +264,9 @@ func (h *guardianHost) order(s Spec, path string) (o order, files []*os.File) {
 			o.Files[i] = true
 			files = append(files, f)
 		}
+	}
+	if s.Hold != nil {
+		files = append(files, s.Hold)
 	}
 	return o, files
 }
@@ -372,16 +390,17 @@ func (h *guardianHost) greet(rec event.ProcessStarted, spool string) (*tree, err
 	}
 	if err != nil {
 		c.Close()
+		closeAll(f.files)
 		return nil, err
 	}
-	return h.welcome(c, said, spool)
+	return h.welcome(c, said, spool, heldOf(f.files, said.TTY))
 }
 
-func (h *guardianHost) welcome(c *net.UnixConn, said hello, spool string) (*tree, error) {
+func (h *guardianHost) welcome(c *net.UnixConn, said hello, spool string, held *held) (*tree, error) {
 	t := newTree(h, c)
 	said.Started.Spool = spool
 	t.change(func(s *treeState) {
-		s.ready, s.begun, s.started, s.spool = true, true, said.Started, spool
+		s.ready, s.begun, s.started, s.spool, s.held = true, true, said.Started, spool, held
 		if said.Exit != nil {
 			s.exit, s.exited = said.Exit.Exit, true
 		}
@@ -390,6 +409,7 @@ func (h *guardianHost) welcome(c *net.UnixConn, said hello, spool string) (*tree
 	if h.closed {
 		h.mu.Unlock()
 		c.Close()
+		held.close()
 		return nil, errClosed
 	}
 	h.wg.Go(t.serve)

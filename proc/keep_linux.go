@@ -134,10 +134,14 @@ func (g *guardian) newcomer(f frame) {
 		return
 	}
 	g.attach(f.from, int(cred.Pid))
-	h := hello{Started: g.started}
+	h := hello{Started: g.started, TTY: g.ord.TTY}
 	h.Started.Keep = true
 	if g.told {
 		h.Exit = g.record
+	}
+	if g.hold != nil {
+		g.tell(kindHello, h, g.hold)
+		return
 	}
 	g.tell(kindHello, h)
 }

@@ -53,6 +53,14 @@ type Spec struct {
 	Files [3]*os.File
 	// TTY makes Files[0] the controlling terminal of the command's session.
 	TTY bool
+	// Hold, where not nil, is the other end of Files[0]: with TTY the master of
+	// a pseudo-terminal whose slave is all three Files, else the write end of a
+	// pipe. Who keeps the tree holds it until nothing of the tree is left, so
+	// that the runtime's death neither hangs up nor closes what is kept, and
+	// hands it to a runtime that adopts the tree. What a master says is caught
+	// in the spool. Start duplicates it and makes it non-blocking; the caller
+	// closes its own. [InputOf] is the way to it.
+	Hold *os.File
 }
 
 // Signal is a signal number of this system.

@@ -16,6 +16,7 @@ import (
 type pump struct {
 	r    *os.File
 	sink func([]byte)
+	tty  bool // r is a terminal's master
 	reqs chan pumpRequest
 	done chan struct{} // closed when run has returned and will not call sink again
 }
@@ -64,6 +65,10 @@ func (p *pump) drain(buf []byte) {
 	if p.r.SetReadDeadline(time.Time{}) != nil {
 		return
 	}
+	if p.tty {
+		p.drainTerminal(buf)
+		return
+	}
 	left := 0
 	if raw, err := p.r.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { left, _ = unix.IoctlGetInt(int(fd), inputQueued) })
@@ -78,6 +83,32 @@ func (p *pump) drain(buf []byte) {
 		}
 		left -= n
 	}
+}
+
+// terminalMost is what one look takes of a terminal: more than the kernel keeps
+// for it, less than what a writer that never stops could hold us with.
+const terminalMost = 1 << 20
+
+// drainTerminal reads until the master has nothing. How much there is cannot be
+// asked: the line discipline takes it over only when somebody reads.
+func (p *pump) drainTerminal(buf []byte) {
+	raw, err := p.r.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Read(func(fd uintptr) bool {
+		for left := terminalMost; left > 0; {
+			n, err := unix.Read(int(fd), buf)
+			switch {
+			case n > 0:
+				p.sink(buf[:n])
+				left -= n
+			case !errors.Is(err, unix.EINTR):
+				return true // EAGAIN: nothing more; EIO: nor will there be
+			}
+		}
+		return true
+	})
 }
 
 // flush returns once what was in the pipe at the call has reached sink.

@@ -168,6 +168,26 @@ func readOutput(f *os.File, limit int) (Output, error) {
 	}
 }
 
+// withSpool opens the spool unless it is open.
+func withSpool(open *os.File, spool string, look func(*os.File) (Output, int64, error)) (Output, int64, error) {
+	if open != nil {
+		return look(open)
+	}
+	f, err := os.Open(spool + ".out")
+	if err != nil {
+		return Output{}, 0, err
+	}
+	defer f.Close()
+	out, next, err := look(f)
+	out.File = f.Name()
+	return out, next, err
+}
+
+func printedIn(f *os.File) (out Output, next int64, err error) {
+	l, err := measure(f)
+	return Output{Bytes: l.total}, l.total, err
+}
+
 func measure(f *os.File) (layout, error) {
 	info, err := f.Stat()
 	if err != nil {

@@ -51,6 +51,7 @@ type treeState struct {
 
 	spool string   // base path; empty when temporary
 	file  *os.File // a temporary spool
+	held  *held    // nil: its input is not ours
 }
 
 // change applies f to the state and opens the doors that it unlocked.
@@ -71,6 +72,11 @@ func (t *tree) change(f func(*treeState)) treeState {
 		if !d.was && d.is {
 			close(d.door)
 		}
+	}
+	if t.st.gone || t.st.dead {
+		t.st.held.close()
+	} else if t.st.held != nil {
+		t.st.held.end = func() error { return send(t.ctl, kindEnd, nil) }
 	}
 	return t.st
 }
@@ -257,18 +263,36 @@ func pidsOf(rec event.ProcessStarted, list []process) []int {
 }
 
 func (t *tree) Output(limit int) Output {
+	out, _ := t.read(func(f *os.File) (Output, int64, error) {
+		out, err := readOutput(f, limit)
+		return out, 0, err
+	})
+	return out
+}
+
+func (t *tree) since(from int64, limit int) (Output, int64) {
+	gone := t.state().gone
+	return t.read(func(f *os.File) (Output, int64, error) { return readSince(f, from, limit, gone) })
+}
+
+func (t *tree) printed() int64 {
+	out, _ := t.read(printedIn)
+	return out.Bytes
+}
+
+func (t *tree) input() (Input, bool) {
+	h := t.state().held
+	return h, h != nil
+}
+
+// read looks into the spool.
+func (t *tree) read(look func(*os.File) (Output, int64, error)) (out Output, next int64) {
 	st := t.state()
-	var out Output
-	var err error
-	if st.file != nil {
-		out, err = readOutput(st.file, limit)
-	} else {
-		out, err = ReadOutput(st.spool, limit)
-	}
+	out, next, err := withSpool(st.file, st.spool, look)
 	if err != nil {
 		t.host.opts.Log.Warn("captured output cannot be read", "owner", st.started.ID, "error", err)
 	}
-	return out
+	return out, next
 }
 
 func (t *tree) Stop(l interrupt.Ladder) Stopped {

@@ -26,6 +26,7 @@ const (
 	kindAsk   kind = 'a' // first rung
 	kindForce kind = 'f' // last rung
 	kindKeep  kind = 'k' // body: bool; answered by kindKept
+	kindEnd   kind = 'c' // let go of the pipe that is the command's input
 
 	// from the guardian
 	kindReady   kind = 'r'
@@ -34,7 +35,7 @@ const (
 	kindExited  kind = 'e' // body: ExitRecord; the leader's end
 	kindGone    kind = 'g' // body: ExitRecord; nothing is left
 	kindKept    kind = 'K' // body: string, empty for yes
-	kindHello   kind = 'h' // to a new runtime; body: hello
+	kindHello   kind = 'h' // to a new runtime; body: hello, with what is held
 )
 
 // packetMax is well below what a socket buffer takes at the least.
@@ -59,12 +60,14 @@ type order struct {
 	Cgroup    string // folder in which to make the tree's own; empty: none
 	Files     [3]bool
 	TTY       bool
+	Hold      bool // the last descriptor is the other end of Files[0]
 }
 
 // hello is what a guardian tells a runtime that adopts its tree.
 type hello struct {
 	Started event.ProcessStarted
 	Exit    *ExitRecord
+	TTY     bool // what is held, if anything, is a terminal's master
 }
 
 type frame struct {
@@ -155,9 +158,6 @@ func passed(oob []byte) (files []*os.File, err error) {
 		}
 		for _, fd := range fds {
 			unix.CloseOnExec(fd)
-			if err := unix.SetNonblock(fd, false); err != nil { // as commands expect it
-				return nil, err
-			}
 			files = append(files, os.NewFile(uintptr(fd), "passed"))
 		}
 	}

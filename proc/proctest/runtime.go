@@ -36,6 +36,7 @@ type runtimeJob struct {
 	Group  bool
 	Spec   proc.Spec
 	Keep   bool
+	Hold   Hold
 }
 
 // beRuntime starts a tree, tells about it and waits for its own end.
@@ -48,7 +49,12 @@ func beRuntime(job string) error {
 	if err != nil {
 		return err
 	}
+	done, err := j.Hold.give(&j.Spec)
+	if err != nil {
+		return err
+	}
 	tree, err := h.Start(context.Background(), j.Spec)
+	done()
 	if err != nil {
 		return err
 	}
@@ -74,7 +80,13 @@ type Runtime struct {
 // StartRuntime runs this test binary again as a runtime with one tree.
 func StartRuntime(t testing.TB, d Driver, spec proc.Spec, keep bool) *Runtime {
 	t.Helper()
-	j, err := json.Marshal(runtimeJob{d.Options.Cgroup, d.Options.Group, spec, keep})
+	return startRuntime(t, d, runtimeJob{Spec: spec, Keep: keep})
+}
+
+func startRuntime(t testing.TB, d Driver, job runtimeJob) *Runtime {
+	t.Helper()
+	job.Cgroup, job.Group = d.Options.Cgroup, d.Options.Group
+	j, err := json.Marshal(job)
 	if err != nil {
 		t.Fatal(err)
 	}
