@@ -51,7 +51,8 @@ func (r *Runtime) stateOf(l *session.Live) api.SessionState {
 		out.Model.Why = r.cfg.Model.Info().Why
 	}
 	for _, q := range st.Approvals {
-		out.Approvals = append(out.Approvals, api.Approval{ID: q.Asked.ID, Call: q.Call, Tool: q.Asked.Tool, Prompt: q.Asked.Prompt})
+		out.Approvals = append(out.Approvals, api.Approval{ID: q.Asked.ID, Call: q.Call, Tool: q.Asked.Tool, Prompt: q.Asked.Prompt,
+			Question: q.Asked.Question, Options: q.Asked.Options})
 	}
 	if st.Last != nil {
 		res := resultOf(st.Header.ID, *st.Last)

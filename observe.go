@@ -28,7 +28,7 @@ func observe(ctx context.Context, dir string, l *turn.Ledger, dry bool) []event.
 	var out []event.Evidence
 	jobs := map[string]*turn.Job{}
 	for _, j := range l.OpenJobs() {
-		jobs[string(j.ID)], jobs[string(j.Call)] = j, j
+		jobs[string(j.ID)], jobs[string(j.Tree())] = j, j
 	}
 	seen := map[event.CallID]bool{}
 	for _, p := range l.Procs {
@@ -42,16 +42,25 @@ func observe(ctx context.Context, dir string, l *turn.Ledger, dry bool) []event.
 		read(spoolPath(dir, p.Spool), &e)
 		out = append(out, e)
 	}
-	for _, c := range turn.OpenCalls(l) {
-		if seen[c.ID] {
-			continue
+	// Of what runs no more there is the spool, if any, and what the call says.
+	look := func(id event.CallID, spool, note string) {
+		if seen[id] {
+			return
 		}
-		e := event.Evidence{Call: c.ID, Note: fileNote(l.Header.Cwd, c)}
-		if c.Spool != "" { // its process was seen to end, and what it left is there
-			read(spoolPath(dir, c.Spool), &e)
+		e := event.Evidence{Call: id, Note: note}
+		if spool != "" { // its process was seen to end, and what it left is there
+			read(spoolPath(dir, spool), &e)
 		}
 		if e.Note != "" || e.Ended || e.Bytes > 0 {
 			out = append(out, e)
+		}
+	}
+	for _, c := range turn.OpenCalls(l) {
+		look(c.ID, c.Spool, fileNote(l.Header.Cwd, c.Args, c.StartedAt))
+		for _, in := range c.Inner {
+			if in.Ended == nil {
+				look(in.ID, in.Spool, fileNote(l.Header.Cwd, in.Args, in.At))
+			}
 		}
 	}
 	return out
@@ -103,11 +112,11 @@ func read(spool string, e *event.Evidence) {
 
 // fileNote says of a call that names one file whether that file changed after
 // the call had started.
-func fileNote(cwd string, c *turn.Call) string {
+func fileNote(cwd string, raw json.RawMessage, started time.Time) string {
 	var args struct {
 		Path string `json:"path"`
 	}
-	if json.Unmarshal(c.Args, &args) != nil || args.Path == "" {
+	if json.Unmarshal(raw, &args) != nil || args.Path == "" {
 		return ""
 	}
 	path := args.Path
@@ -118,7 +127,7 @@ func fileNote(cwd string, c *turn.Call) string {
 	switch {
 	case err != nil:
 		return fmt.Sprintf("The file %s is not there now.", args.Path)
-	case info.ModTime().Before(c.StartedAt):
+	case info.ModTime().Before(started):
 		return fmt.Sprintf("The file %s has not changed since before the call started.", args.Path)
 	default:
 		return fmt.Sprintf("The file %s was changed after the call had started.", args.Path)

@@ -109,6 +109,10 @@ type Approval struct {
 	Call   event.CallID     `json:"call"`
 	Tool   string           `json:"tool"`
 	Prompt string           `json:"prompt"`
+	// Question says that a running tool asks for words: they are the Why of a
+	// decision to allow, one of Options or others.
+	Question bool     `json:"question,omitempty"`
+	Options  []string `json:"options,omitempty"`
 }
 
 // SubmitRequest carries input. Key makes a repeated submit harmless.
@@ -245,6 +249,7 @@ type SessionInfo struct {
 	Owner   *OwnerInfo      `json:"owner"`
 	Updated *time.Time      `json:"updated"`
 	Bytes   int64           `json:"bytes"`
+	Parent  event.SessionID `json:"parent,omitempty"` // of a sub-agent: who started it
 }
 
 // OwnerInfo is who holds a session.

@@ -316,10 +316,13 @@ func (l *Live) storage() string {
 func (l *Live) refresh(before turn.Phase) {
 	s := l.state
 	var qs []Question
-	if st := s.OpenStep(); st != nil && s.Phase() == turn.PhaseCalling {
+	if st := s.OpenStep(); st != nil && (s.Phase() == turn.PhaseCalling || s.Phase() == turn.PhaseAsking) {
 		for _, c := range st.Calls {
 			if c.Approval != "" {
 				qs = append(qs, Question{c.ID, event.ApprovalAsked{ID: c.Approval, Tool: c.Name, Prompt: c.Prompt}})
+			}
+			for _, q := range c.Questions {
+				qs = append(qs, Question{c.ID, q})
 			}
 		}
 	}

@@ -34,15 +34,16 @@ var ErrNoJob = errors.New("no such job runs in this session")
 // Adopt takes a process over from its call. The record is durable with the
 // next checkpoint; the job is visible at once.
 func (b *callBook) Adopt(ctx context.Context, j tool.Job) (event.JobID, error) {
-	return b.l.adopt(ctx, j)
+	return b.l.adopt(ctx, j, 0)
 }
 
-func (l *Live) adopt(ctx context.Context, j tool.Job) (event.JobID, error) {
+// adopt does so for a call, or for its inner call of that number.
+func (l *Live) adopt(ctx context.Context, j tool.Job, inner int) (event.JobID, error) {
 	l.jobs.mu.Lock()
 	l.jobs.next++
 	id := event.JobID(fmt.Sprintf("j%d", l.jobs.next))
 	l.jobs.mu.Unlock()
-	p := l.relative(event.JobStarted{ID: id, Call: j.Call, Command: j.Command, PIDs: j.Process.PIDs(), Keep: j.Keep, Spool: j.Spool})
+	p := l.relative(event.JobStarted{ID: id, Call: j.Call, Command: j.Command, PIDs: j.Process.PIDs(), Keep: j.Keep, Spool: j.Spool, Inner: inner})
 	_, err := l.ask(ctx, func(t turn.Token) turn.Input { return turn.Fact{Payload: p, Token: t} })
 	var refused *turn.RefusedError
 	if err == nil || errors.As(err, &refused) { // refused by the disk alone: it is a job, and whoever asked ends it

@@ -126,6 +126,9 @@ type plan struct {
 	gate   gate.Gate
 	limits session.Limits
 	turn   turn.Options
+	hooks  gate.Hooks
+	equip  func(*tool.Call) *tool.Call
+	alone  bool
 }
 
 func check() journal.Checker { return turn.Check() }
@@ -160,7 +163,7 @@ func newRig(t *testing.T, p plan) *rig {
 		p.gate = gate.Rules{Policy: gate.YesAll}
 	}
 	r.cfg = session.Config{ID: "s_1", Header: event.SessionOpened{ID: "s_1"}, Blobs: r.store.Blobs("s_1"), Model: r.model, Tools: set,
-		Gate: p.gate, Turn: p.turn, Limits: p.limits}
+		Gate: p.gate, Turn: p.turn, Limits: p.limits, Hooks: p.hooks, Equip: p.equip, Alone: p.alone}
 	w, err := r.store.Create(ctx, "s_1")
 	if err != nil {
 		t.Fatal(err)

@@ -163,6 +163,8 @@ func (l *Live) verdict(ctx context.Context, call *tool.Call, spec tool.Spec) (in
 	switch {
 	case v.Decision == gate.Allow:
 		in.Verdict = turn.VerdictAllow
+	case v.Decision == gate.Ask && l.cfg.Alone: // asked by a hook, say: no verdict is no permission
+		in.Verdict, in.By, in.Why = turn.VerdictBlock, "policy:headless", "it needs approval and nobody is there to give it"
 	case v.Decision == gate.Ask:
 		in.Verdict = turn.VerdictAsk
 	case v.Final:
@@ -188,48 +190,73 @@ func (l *Live) spool(id event.CallID) string {
 	return filepath.Join(l.cfg.Dir, "spool", fileName(string(id)))
 }
 
-// run starts a call's runner. It journals start and end itself; what is
-// quarantined lives on, named and fenced.
-func (l *Live) run(c *turn.Call) {
-	act := l.current()
-	t, _ := l.cfg.Tools.Lookup(c.Name)
-	behaviour := interrupt.BehaviourOf(t)
-	spec, _ := l.cfg.Tools.Spec(c.Name)
-	if act == nil {
-		l.queue = append(l.queue, turn.End{Turn: c.Turn, Call: c.ID, Ended: event.CallEnded{Outcome: event.CallSkipped}})
-		return
-	}
-	b := &callBook{l: l, turn: c.Turn, call: c.ID, name: c.Name, behaviour: behaviour.String(), effect: spec.Effect.String()}
-	r := &tool.Run{Tool: t, Call: l.callFor(c), Signal: act.coord.Signal(), Book: b,
-		Tripped: func() bool { return interrupt.Tripped(act.coord, act.caller) },
-		Bound:   l.cfg.Limits.Tool, Inline: l.cfg.Limits.Inline, Names: l.cfg.Tools.Names(),
-		Fence: func() error { return l.fence(act) }, Recorder: b, Jobs: b, Live: b}
+// runner is a call's run, but for its books.
+func (l *Live) runner(act *active, t tool.Tool, call *tool.Call) *tool.Run {
+	r := &tool.Run{Tool: t, Call: call, Signal: act.coord.Signal(), Bound: l.cfg.Limits.Tool, Inline: l.cfg.Limits.Inline,
+		Names: l.cfg.Tools.Names()}
 	if l.cfg.Blobs != nil {
 		r.Blobs = l.cfg.Blobs
 	}
-	if behaviour.HasRegistrar() {
+	if interrupt.BehaviourOf(t).HasRegistrar() {
 		r.Forced = forcedLadder // it climbs its own ladder, whose last rung takes a moment
 		if reg, err := act.coord.Registrar(); err == nil {
 			r.Registrar = reg
 		}
 	}
+	return r
+}
+
+// run starts a call's runner. It journals start and end itself; what is
+// quarantined lives on, named and fenced.
+func (l *Live) run(c *turn.Call) {
+	act := l.current()
+	t, _ := l.cfg.Tools.Lookup(c.Name)
+	spec, _ := l.cfg.Tools.Spec(c.Name)
+	if act == nil {
+		l.queue = append(l.queue, turn.End{Turn: c.Turn, Call: c.ID, Ended: event.CallEnded{Outcome: event.CallSkipped}})
+		return
+	}
+	b := &callBook{l: l, turn: c.Turn, call: c.ID, name: c.Name, behaviour: interrupt.BehaviourOf(t).String(), effect: spec.Effect.String()}
+	b.life, b.over = interrupt.CallContext(l.ctx)
+	call := tool.WithPeople(l.callFor(c), &people{b, c.Name})
+	call = tool.WithCaller(call, &caller{b, c, act, newRooms(l.state.Parallel())})
+	r := l.runner(act, t, call)
+	r.Tripped = func() bool { return interrupt.Tripped(act.coord, act.caller) }
+	r.Fence = func() error { return l.fence(act) }
+	r.Book, r.Recorder, r.Jobs, r.Live = b, b, b, b
 	l.work.Go(func() {
+		defer b.over()
+		r.Call = l.equip(r.Call)
 		e, left := r.Do(l.ctx)
 		if e.Stack != "" {
 			l.log.Error("tool panicked", "turn", c.Turn, "tool", c.Name, "call", c.ID, "stack", e.Stack)
 		}
 		if left != nil {
-			l.drift(c, left)
+			l.drift(c.ID, c.Name, c.Turn, left)
 		}
 	})
 }
 
+// equip gives a call what the rooms above offer to it.
+func (l *Live) equip(call *tool.Call) (out *tool.Call) {
+	if l.cfg.Equip == nil {
+		return call
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			l.log.Error("equipping a call panicked", "call", call.ID, "panic", p, "stack", string(debug.Stack()))
+			out = call // it goes without
+		}
+	}()
+	return l.cfg.Equip(call)
+}
+
 // drift waits for the end of a quarantined call, which is named until then.
-func (l *Live) drift(c *turn.Call, left <-chan struct{}) {
-	l.log.Warn("call quarantined", "tool", c.Name, "call", c.ID, "turn", c.Turn)
+func (l *Live) drift(id event.CallID, name string, turn int, left <-chan struct{}) {
+	l.log.Warn("call quarantined", "tool", name, "call", id, "turn", turn)
 	l.adrift.Go(func() {
 		<-left
-		l.back(string(c.ID))
+		l.back(string(id))
 	})
 }
 
@@ -284,6 +311,8 @@ type callBook struct {
 	name      string // of the tool
 	behaviour string
 	effect    string
+	life      context.Context // ends with the call: nothing starts in its name any more
+	over      context.CancelFunc
 }
 
 func (b *callBook) Start(ctx context.Context) error {
@@ -297,6 +326,7 @@ func (b *callBook) Start(ctx context.Context) error {
 }
 
 func (b *callBook) End(ctx context.Context, e tool.Ended) error {
+	b.over() // its inner calls end with it
 	fatal := ""
 	if e.Outcome == event.CallFatal {
 		fatal = e.Err

@@ -122,6 +122,9 @@ func NewState(l *Ledger, epoch event.Epoch, opts Options) *State {
 // Phase returns where the session stands.
 func (s *State) Phase() Phase { return s.phase }
 
+// Parallel returns how many calls may run side by side.
+func (s *State) Parallel() int { return s.opts.Parallel }
+
 // Broken returns why the session refuses turns, nil if it does not.
 func (s *State) Broken() *event.Failure { return s.broken }
 
@@ -457,8 +460,10 @@ func (s *State) after() {
 // live on, is durable before whoever started it goes on: what nobody knows of
 // must not run.
 func (s *State) fact(in Fact) {
-	over := in.Turn != 0 && (in.Turn != s.turn || (in.Call != "" && s.open.Call(in.Call) == nil))
-	if over || s.lost {
+	c := s.open.Call(in.Call)
+	over := in.Turn != 0 && (in.Turn != s.turn || (in.Call != "" && c == nil))
+	_, starts := in.Payload.(event.ProcessStarted)
+	if over || s.lost || starts && c != nil && c.Ended != nil {
 		s.do(Reply{Token: in.Token, Err: ErrNotNow})
 		return
 	}
@@ -467,7 +472,7 @@ func (s *State) fact(in Fact) {
 		return
 	}
 	switch in.Payload.(type) {
-	case event.ProcessStarted, event.JobStarted, event.JobKept:
+	case event.ProcessStarted, event.JobStarted, event.JobKept, event.SubAgentLinked:
 		s.do(Sync{})
 	}
 	s.do(Reply{Token: in.Token})

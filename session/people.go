@@ -1,0 +1,43 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/tool"
+	"github.com/ripcord-go/ripcord/turn"
+)
+
+// people is who a running call can ask: whoever watches the session.
+type people struct {
+	book *callBook // of the outer call
+	tool string    // who asks
+}
+
+var _ tool.People = (*people)(nil)
+
+// Ask implements [tool.People]. It waits without a timer: a person may take a
+// day.
+func (p *people) Ask(ctx context.Context, q tool.Question) (tool.Answer, error) {
+	if p.book.l.cfg.Alone {
+		return tool.Answer{}, tool.ErrNobody
+	}
+	d, err := p.book.question(ctx, event.ApprovalAsked{Tool: p.tool, Prompt: q.Prompt, Question: true, Options: q.Options})
+	if err != nil {
+		return tool.Answer{}, err
+	}
+	return tool.Answer{Text: d.Why, By: d.By, Refused: d.Decision != event.Allow}, nil
+}
+
+// question puts what the call asks into the journal, and waits for a person.
+func (b *callBook) question(ctx context.Context, q event.ApprovalAsked) (event.ApprovalDecided, error) {
+	v, err := b.l.ask(ctx, func(t turn.Token) turn.Input {
+		return turn.AskPeople{Turn: b.turn, Call: b.call, Asked: q, Token: t}
+	})
+	if errors.Is(err, turn.ErrVoided) || errors.Is(err, ErrClosed) {
+		err = tool.ErrVoided
+	}
+	d, _ := v.(event.ApprovalDecided)
+	return d, err
+}
