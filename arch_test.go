@@ -59,7 +59,7 @@ tool/builtin:        event interrupt tool proc +github.com/aymanbagabas/go-udiff
 tool/terminal:       event interrupt tool proc +github.com/creack/pty +golang.org/x/sys   later
 tool/workflow:       event interrupt tool proc +github.com/dop251/goja   later
 tool/web:            event interrupt tool +github.com/JohannesKaufmann/html-to-markdown   later
-gate/shell:          event interrupt tool gate proc   later   # hooks are processes
+gate/shell:          event interrupt tool gate proc   # hooks are processes
 api/remote:          event api +golang.org/x/sys   # the peer of a socket is checked by its uid
 
 # the one goroutine, the one writer
@@ -67,6 +67,9 @@ session:             event interrupt turn guard inbox journal proc model tool ga
 
 # the root joins the rooms
 .:                   event interrupt turn guard inbox journal proc model tool gate session api
+
+# settings: what the files and the environment say, and who may be believed
+config:              gate +github.com/pelletier/go-toml   later
 
 # edges: over api alone
 tui:                 event api +charm.land +github.com/charmbracelet

@@ -23,6 +23,14 @@ func Closed(g Gate) Gate {
 
 type closed struct{ gate Gate }
 
+// Settle hands the question on; without a gate that knows, a person is asked.
+func (c closed) Settle(prompt string) Verdict {
+	if s, ok := c.gate.(settler); ok {
+		return s.Settle(prompt)
+	}
+	return Verdict{Decision: Ask, By: "policy:ask", Prompt: prompt}
+}
+
 type answer struct {
 	verdict  Verdict
 	err      error

@@ -1,16 +1,26 @@
 // Package gate says whether a call may run, before it runs.
 //
 // A [Gate] judges a call and its spec: [Allow], [Block] or [Ask]. [Rules] is the
-// gate of settings: what asks for nothing runs, what matches a rule is decided
-// by it, and [Policy] says what becomes of the rest.
+// gate of settings: deny before ask before allow, and [Policy] says what becomes
+// of what asks. An answer is for its call only; nothing is remembered.
 //
-//	call ─▶ asks? ──no──▶ Allow (rule:read-only, rule:no-approval-needed)
-//	          │yes
-//	          ▼
-//	     a rule matches? ──▶ Allow or Block (rule:…)
+//	call ─▶ a denying rule matches? ──▶ Block (rule:…)
 //	          │no
 //	          ▼
+//	     an asking rule matches? ─────────────────────────┐
+//	          │no                                         │
+//	          ▼                                           │
+//	     asks, or goes where it must ask? ──no──▶ Allow   │
+//	          │yes       (protected, out of the workspace)│
+//	          ▼                                           │
+//	     an allowing rule matches and reaches? ──▶ Allow  │
+//	          │no                                         │
+//	          ▼                                           ▼
 //	     policy: AskPerson ▶ Ask · DenyAll ▶ Block · YesAll ▶ Allow
+//
+// [Hooks] are what a person set up to run at a [Point]; [WithHooks] puts those
+// of a call around a gate. A hook's allow at pre_tool is no approval; at
+// permission_request it stands in for a person's.
 //
 // [Closed] makes any gate fail closed: an error, a panic, a verdict that is
 // none, or a wait cut by an interrupt is a block, whatever the gate's own rules
@@ -26,5 +36,6 @@
 // # What it never does
 //
 // It runs no call, asks no person (the session does, on Ask), records nothing
-// and keeps no state between calls.
+// and keeps no state between calls. Of the file system it only follows the links
+// of paths that rules name.
 package gate

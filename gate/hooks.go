@@ -90,6 +90,11 @@ type Ran struct {
 // no approval; where g asks, permission hooks may allow or block in a person's
 // stead, and what they do not decide is still asked. note hears of every hook
 // that ran, before the verdict is returned.
+//
+// A g that knows what becomes of a question (it has the method Settle of
+// [Rules]) is asked that about a hook's ask too, so that nobody is waited for
+// who is not there; and where it blocks only because nobody is there, permission
+// hooks are asked first.
 func WithHooks(g Gate, h Hooks, note func(ctx context.Context, m Moment, ran []Ran)) Gate {
 	return hooked{g, h, note}
 }
@@ -109,14 +114,11 @@ func (g hooked) Judge(ctx context.Context, call *tool.Call, spec tool.Spec) (Ver
 		return first, nil
 	}
 	v, err := g.gate.Judge(ctx, call, spec)
-	if err != nil || v.Decision == Block {
+	if err != nil || v.Decision == Block && v.By != headless {
 		return v, err
 	}
 	if first.Decision == Ask && v.Decision == Allow {
-		v = first
-		if v.Prompt == "" {
-			v.Prompt = "run " + call.Name
-		}
+		v = settled(g.gate, first, call, spec)
 	}
 	if v.Decision == Allow {
 		return v, nil
@@ -132,6 +134,27 @@ func (g hooked) Judge(ctx context.Context, call *tool.Call, spec tool.Spec) (Ver
 	case Ask:
 	}
 	return v, nil
+}
+
+// settler is a gate that knows what becomes of a question.
+type settler interface{ Settle(prompt string) Verdict }
+
+// settled is what becomes of a hook's ask about a call that g lets pass.
+func settled(g Gate, asked Verdict, call *tool.Call, spec tool.Spec) Verdict {
+	prompt, _ := spec.Asking(call)
+	if prompt == "" {
+		prompt = "run " + call.Name
+	}
+	if asked.Why != "" {
+		prompt += " (" + asked.By + ": " + asked.Why + ")"
+	}
+	asked.Prompt = prompt
+	if s, ok := g.(settler); ok {
+		if v := s.Settle(prompt); v.Decision != Ask {
+			return v
+		}
+	}
+	return asked
 }
 
 // run returns the verdict of the hooks at m's point; one without a By when

@@ -2,27 +2,44 @@ package gate
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/ripcord-go/ripcord/tool"
 )
 
 // Rules is the gate of settings. The zero value lets pass what asks for
-// nothing and asks a person about the rest.
+// nothing and asks a person about the rest. Denying rules come before asking
+// ones, those before allowing ones, whatever their order in the list.
 type Rules struct {
 	Policy Policy
-	// List is looked at in order; the first rule that matches decides.
+	// List is looked at in order; of the rules of one kind the first that
+	// matches gives its name.
 	List []Rule
+	// Protected lists what always asks, in the workspace too, unless an
+	// allowing rule names it.
+	Protected []Protected
+	// Boundary makes every call that names a file outside the workspace ask,
+	// and keeps allowing rules without a path inside it.
+	Boundary bool
+}
+
+// Protected is a place that a call may touch only if somebody said so.
+type Protected struct {
+	// Path is the name of a file or folder at any depth (".git"), a path below
+	// the workspace ("ci/deploy"), or an absolute one; all that is below it is
+	// protected too. Names are compared without case.
+	Path string
+	// Reads protects against being read, too.
+	Reads bool
 }
 
 // Rule decides about calls of one tool. All fields that are set must match.
 type Rule struct {
 	Name string // for people: Verdict.By is "rule:" and it
-	Tool string // the tool's name; "*" is every tool
+	// Tool is the tool's name or a pattern of [path.Match]: "*" is every tool,
+	// "mcp__files__*" all of one server.
+	Tool string
 	// Command is a prefix of the argument "command", by words: "go test"
 	// matches "go test ./..." and not "go testify". An allowing rule matches
 	// only a command that is nothing but words: one that could run a second
@@ -32,111 +49,116 @@ type Rule struct {
 	// workspace. Every file that the call names must be there, where its links
 	// lead. A tool that does not say which files it touches does not match.
 	Path string
+	// Host is the host of the argument "url": "example.com", or "*.example.com"
+	// for all below it; with ":8080" only there. Only http and https match.
+	Host string
 	// Deny blocks instead of allowing. With a command it is a reminder, not a
 	// wall: the same command can be written in other words.
 	Deny bool
+	// Ask has a person asked, also about what would ask for nothing. Deny goes
+	// before it.
+	Ask bool
 }
 
 var _ Gate = Rules{}
 
+// headless is who blocks what nobody is there to allow.
+const headless = "policy:headless"
+
 // Judge implements [Gate].
 func (r Rules) Judge(_ context.Context, call *tool.Call, spec tool.Spec) (Verdict, error) {
+	if r.Policy != AskPerson && r.Policy != DenyAll && r.Policy != YesAll {
+		if _, ask := spec.Asking(call); ask {
+			return Verdict{}, fmt.Errorf("approval policy %d does not exist: use ask, deny or yes", int(r.Policy))
+		}
+	}
+	t := touchOf(call, spec)
 	for _, rule := range r.List {
-		if rule.Deny && rule.matches(call, spec) {
+		if rule.Deny && rule.matches(call, t) {
 			return Verdict{Decision: Block, By: "rule:" + rule.Name, Why: "a rule of the settings forbids it"}, nil
 		}
 	}
 	prompt, ask := spec.Asking(call)
-	if !ask {
-		if spec.Effect == tool.Pure {
-			return Verdict{Decision: Allow, By: "rule:read-only"}, nil
-		}
-		return Verdict{Decision: Allow, By: "rule:no-approval-needed"}, nil
-	}
 	if prompt == "" {
 		prompt = "run " + call.Name
 	}
 	for _, rule := range r.List {
-		if !rule.Deny && rule.matches(call, spec) {
+		if rule.Ask && !rule.Deny && rule.matches(call, t) {
+			return r.Settle(prompt + " (rule " + rule.Name + ")"), nil
+		}
+	}
+	guarded, why := r.guarded(call, spec, t)
+	switch {
+	case !ask && !guarded && spec.Effect == tool.Pure:
+		return Verdict{Decision: Allow, By: "rule:read-only"}, nil
+	case !ask && !guarded:
+		return Verdict{Decision: Allow, By: "rule:no-approval-needed"}, nil
+	case guarded:
+		prompt += " (" + why + ")"
+	}
+	for _, rule := range r.List {
+		if !rule.Deny && !rule.Ask && rule.matches(call, t) && r.reaches(rule, call, spec, t) {
 			return Verdict{Decision: Allow, By: "rule:" + rule.Name, Prompt: prompt}, nil
 		}
 	}
+	return r.Settle(prompt), nil
+}
+
+// Settle is what the policy makes of a call that asks. A policy that is none
+// blocks.
+func (r Rules) Settle(prompt string) Verdict {
 	switch r.Policy {
 	case AskPerson:
-		return Verdict{Decision: Ask, By: "policy:ask", Prompt: prompt}, nil
+		return Verdict{Decision: Ask, By: "policy:ask", Prompt: prompt}
 	case DenyAll:
-		return Verdict{Decision: Block, By: "policy:headless", Prompt: prompt, Final: true,
-			Why: "it needs approval and nobody is there to give it"}, nil
+		return Verdict{Decision: Block, By: headless, Prompt: prompt, Final: true,
+			Why: "it needs approval and nobody is there to give it"}
 	case YesAll:
-		return Verdict{Decision: Allow, By: "yes", Prompt: prompt}, nil
+		return Verdict{Decision: Allow, By: "yes", Prompt: prompt}
 	}
-	return Verdict{}, fmt.Errorf("approval policy %d does not exist: use ask, deny or yes", int(r.Policy))
+	return Verdict{Decision: Block, By: "gate:error", Why: fmt.Sprintf("approval policy %d does not exist", int(r.Policy))}
 }
 
-func (rule Rule) matches(call *tool.Call, spec tool.Spec) bool {
-	if rule.Tool != "*" && rule.Tool != call.Name || rule.Path != "" && !rule.covers(call, spec) {
-		return false
+// guarded reports whether the call asks because of where it goes, whatever its
+// tool says, with a few words why.
+func (r Rules) guarded(call *tool.Call, spec tool.Spec, t touch) (bool, string) {
+	for _, p := range t.paths {
+		if name := r.protectedBy(p, call.Dir, spec.Effect == tool.Pure); name != "" {
+			return true, name + " is protected"
+		}
 	}
-	if rule.Command == "" {
-		return true
+	if r.Boundary && call.Dir != "" && slices.ContainsFunc(t.paths, func(p string) bool { return !below(call.Dir, p) }) {
+		return true, "it is outside the workspace"
 	}
-	var args struct {
-		Command string `json:"command"`
-	}
-	if json.Unmarshal(call.Args, &args) != nil {
-		return rule.Deny // what can't be read is forbidden, never allowed
-	}
-	return hasWords(args.Command, rule.Command) && (rule.Deny || onlyWords(args.Command))
+	return false, ""
 }
 
-// covers reports whether all that the call touches is below the rule's path. A
-// denying rule is content with one file, or with not knowing.
-func (rule Rule) covers(call *tool.Call, spec tool.Spec) bool {
-	if spec.Touches == nil {
-		return false
-	}
-	paths, ok := spec.Touches(call)
-	if !ok || len(paths) == 0 {
-		return rule.Deny
-	}
-	root := rule.Path
-	if !filepath.IsAbs(root) {
-		root = filepath.Join(call.Dir, root)
-	}
-	below := func(path string) bool {
-		rel, err := filepath.Rel(root, path)
-		return err == nil && filepath.IsAbs(root) && filepath.IsAbs(path) && filepath.IsLocal(rel)
-	}
-	if rule.Deny {
-		return slices.ContainsFunc(paths, below)
-	}
-	return !slices.ContainsFunc(paths, func(path string) bool { return !below(path) })
-}
-
-// hasWords reports whether command begins with the words of prefix.
-func hasWords(command, prefix string) bool {
-	have, want := strings.Fields(command), strings.Fields(prefix)
-	if len(have) < len(want) || len(want) == 0 {
-		return false
-	}
-	for i, w := range want {
-		if have[i] != w {
+// reaches reports whether an allowing rule that matches goes as far as the
+// call does: to protected places only if it names them, out of the workspace
+// only if it has a path.
+func (r Rules) reaches(rule Rule, call *tool.Call, spec tool.Spec, t touch) bool {
+	named := func(p Protected) bool { return rule.Path != "" && p.holds(rule.root(call.Dir), call.Dir) }
+	for _, p := range r.Protected {
+		if !p.Reads && spec.Effect == tool.Pure || named(p) {
+			continue
+		}
+		if slices.ContainsFunc(t.paths, func(path string) bool { return p.holds(path, call.Dir) }) {
+			return false
+		}
+		if rule.Command != "" && p.inWords(commandOf(call), call.Dir) {
 			return false
 		}
 	}
-	return true
+	return !r.Boundary || rule.Path != "" || call.Dir == "" ||
+		!slices.ContainsFunc(t.paths, func(p string) bool { return !below(call.Dir, p) })
 }
 
-// onlyWords reports whether a shell would read command as one simple command:
-// it holds no character that a shell gives a meaning to.
-func onlyWords(command string) bool {
-	for _, r := range command {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-		case strings.ContainsRune(" _-./:@%+,", r): // '=' would set a variable
-		default:
-			return false
+// protectedBy names what protects path, empty if nothing does.
+func (r Rules) protectedBy(path, dir string, reading bool) string {
+	for _, p := range r.Protected {
+		if (p.Reads || !reading) && p.holds(path, dir) {
+			return p.Path
 		}
 	}
-	return true
+	return ""
 }

@@ -1,0 +1,196 @@
+package gate
+
+import (
+	"encoding/json"
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ripcord-go/ripcord/tool"
+)
+
+// touch is which files a call names.
+type touch struct {
+	files bool     // the tool is about files
+	known bool     // it says which
+	paths []string // absolute, links followed
+}
+
+func touchOf(call *tool.Call, spec tool.Spec) touch {
+	if spec.Touches == nil {
+		return touch{}
+	}
+	paths, ok := spec.Touches(call)
+	return touch{files: true, known: ok && len(paths) > 0, paths: paths}
+}
+
+func (rule Rule) matches(call *tool.Call, t touch) bool {
+	narrows := rule.Deny || rule.Ask
+	if ok, err := path.Match(rule.Tool, call.Name); err != nil && !narrows || err == nil && !ok {
+		return false // a pattern that can't be read forbids, and allows nothing
+	}
+	return (rule.Path == "" || rule.covers(call.Dir, t, narrows)) &&
+		(rule.Host == "" || rule.asks(call, narrows)) &&
+		(rule.Command == "" || rule.runs(call, narrows))
+}
+
+// runs reports whether the call's command begins with the rule's words. What
+// can't be read is forbidden, never allowed.
+func (rule Rule) runs(call *tool.Call, narrows bool) bool {
+	var args struct {
+		Command string `json:"command"`
+	}
+	if json.Unmarshal(call.Args, &args) != nil {
+		return narrows
+	}
+	return hasWords(args.Command, rule.Command) && (narrows || onlyWords(args.Command))
+}
+
+func commandOf(call *tool.Call) string {
+	var args struct {
+		Command string `json:"command"`
+	}
+	_ = json.Unmarshal(call.Args, &args) // a command that can't be read matches no allowing rule
+	return args.Command
+}
+
+// covers reports whether all that the call touches is below the rule's path. A
+// narrowing rule is content with one file, or with not knowing; it also looks
+// where the rule's own path leads, which an allowing one never follows.
+func (rule Rule) covers(dir string, t touch, narrows bool) bool {
+	if !t.files {
+		return false
+	}
+	if !t.known {
+		return narrows
+	}
+	root := rule.root(dir)
+	if !narrows {
+		return !slices.ContainsFunc(t.paths, func(p string) bool { return !below(root, p) })
+	}
+	roots := []string{root}
+	if real, err := filepath.EvalSymlinks(root); err == nil && real != root {
+		roots = append(roots, real)
+	}
+	return slices.ContainsFunc(t.paths, func(p string) bool {
+		return slices.ContainsFunc(roots, func(r string) bool { return below(r, p) })
+	})
+}
+
+// root is the rule's path, absolute if that can be known.
+func (rule Rule) root(dir string) string {
+	if filepath.IsAbs(rule.Path) {
+		return filepath.Clean(rule.Path)
+	}
+	return filepath.Join(dir, rule.Path)
+}
+
+// asks reports whether the call's url is at the rule's host.
+func (rule Rule) asks(call *tool.Call, narrows bool) bool {
+	var args struct {
+		URL string `json:"url"`
+	}
+	if json.Unmarshal(call.Args, &args) != nil {
+		return narrows
+	}
+	u, err := url.Parse(strings.TrimSpace(args.URL))
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
+		return narrows
+	}
+	at, err := url.Parse("http://" + strings.ToLower(rule.Host))
+	if err != nil || at.Host == "" {
+		return narrows
+	}
+	want := at.Hostname()
+	if p := at.Port(); p != "" && p != portOf(u) {
+		return false
+	}
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if tail, ok := strings.CutPrefix(want, "*."); ok {
+		return strings.HasSuffix(host, "."+tail) && len(host) > len(tail)+1
+	}
+	return host == want
+}
+
+func portOf(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	if u.Scheme == "http" {
+		return "80"
+	}
+	return "443"
+}
+
+// below reports whether path is root or under it; both must be absolute.
+func below(root, path string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && filepath.IsAbs(root) && filepath.IsAbs(path) && filepath.IsLocal(rel)
+}
+
+// holds reports whether path is the protected place or below it. A name counts
+// at any depth below the workspace dir, and anywhere outside it; the folders
+// that lead to the workspace say nothing about what is in it.
+func (p Protected) holds(path, dir string) bool {
+	if filepath.IsAbs(p.Path) {
+		if foldBelow(p.Path, path) {
+			return true
+		}
+		real, err := filepath.EvalSymlinks(p.Path)
+		return err == nil && foldBelow(real, path)
+	}
+	if strings.ContainsRune(p.Path, filepath.Separator) {
+		return dir != "" && foldBelow(filepath.Join(dir, p.Path), path)
+	}
+	if rel, err := filepath.Rel(dir, path); dir != "" && err == nil && filepath.IsLocal(rel) {
+		path = rel
+	}
+	for part := range strings.SplitSeq(path, string(filepath.Separator)) {
+		if strings.EqualFold(part, p.Path) {
+			return true
+		}
+	}
+	return false
+}
+
+func foldBelow(root, path string) bool { return below(strings.ToLower(root), strings.ToLower(path)) }
+
+// inWords reports whether a word of a simple command names the place.
+func (p Protected) inWords(command, dir string) bool {
+	return slices.ContainsFunc(strings.Fields(command), func(w string) bool {
+		if !filepath.IsAbs(w) {
+			w = filepath.Join(dir, w)
+		}
+		return p.holds(filepath.Clean(w), dir)
+	})
+}
+
+// hasWords reports whether command begins with the words of prefix.
+func hasWords(command, prefix string) bool {
+	have, want := strings.Fields(command), strings.Fields(prefix)
+	if len(have) < len(want) || len(want) == 0 {
+		return false
+	}
+	for i, w := range want {
+		if have[i] != w {
+			return false
+		}
+	}
+	return true
+}
+
+// onlyWords reports whether a shell would read command as one simple command:
+// it holds no character that a shell gives a meaning to.
+func onlyWords(command string) bool {
+	for _, r := range command {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+		case strings.ContainsRune(" _-./:@%+,", r): // '=' would set a variable
+		default:
+			return false
+		}
+	}
+	return true
+}
