@@ -21,6 +21,14 @@
 // not asked for, reads no environment, and holds no decision about behaviour:
 // those are turn's. Goroutines belong to the live sessions and end in Close.
 //
+// # Sub-agents
+//
+// A call of the tool task has a child session work, linked in both journals
+// (docs/notes/0012). Each has one watcher, counted in agents.work, which gives
+// the child's session up when its work has ended; [Runtime.Close] waits for all.
+// A call that waits for its child has one goroutine that follows the child, and
+// one for each question of it that stands open; both end before the call does.
+//
 // A program whose tools start processes should call proc.Main first thing in
 // its main, so that process trees get a guardian; without it group kill is
 // used, and daemons can escape.

@@ -29,6 +29,7 @@ var exemptions = map[string]string{
 	"detach interrupt/detach.go":     "the four named detachers live here (TRN-03)",
 	"process proc/main.go":           "a guardian is a process of its own: its end is its result",
 	"global proc/main.go mainCalled": "a fact about the process, not about a host: whether main begins with proc.Main",
+	"promotion agents.go":            "a session's end, and a stop of the call that waits, reach its sub-agents under this name (INT-07)",
 	"promotion turn/flow.go":         "a turn that failed stops its own calls; its outcome is failed, whatever their reason says",
 }
 

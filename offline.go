@@ -51,7 +51,7 @@ func infoOf(e journal.Entry) api.SessionInfo {
 			case h.ID != "" && h.ID != e.ID:
 				info.Title = fmt.Sprintf("a copy of %s", h.ID) // it is not opened, so it is no workspace's newest
 			default:
-				info.Title, info.Cwd = h.Title, h.Cwd
+				info.Title, info.Cwd, info.Parent = h.Title, h.Cwd, h.Parent
 			}
 		}
 	}
@@ -71,7 +71,7 @@ func (r *Runtime) latest(ctx context.Context, cwd string) (event.SessionID, erro
 	}
 	unread := 0
 	for _, s := range all {
-		if s.Cwd == cwd {
+		if s.Cwd == cwd && s.Parent == "" { // a sub-agent's session is nobody's newest
 			return s.ID, nil
 		}
 		if s.Cwd == "" && s.Bytes > 0 {
@@ -154,12 +154,16 @@ func (r *Runtime) PreviewRepair(ctx context.Context, id event.SessionID) (api.Re
 			}
 		}
 	}
-	evidence := observe(ctx, r.cfg.Store.Dir(id), l, true)
+	n := &lineage{r: r, id: id}
+	for i := range recs {
+		n.note(&recs[i])
+	}
+	evidence := n.observe(ctx, l, true)
 	epoch := recs[len(recs)-1].Epoch + 1
 	if err := r.before(ctx, id, l, epoch); err != nil {
 		return api.RepairPreview{}, toError(err)
 	}
-	closers, err := turn.Recover(l, epoch, evidence, r.options())
+	closers, err := turn.Recover(l, epoch, evidence, r.options(r.tools))
 	if err != nil {
 		return api.RepairPreview{}, toError(err)
 	}

@@ -35,6 +35,10 @@ type Config struct {
 	Host   proc.Host // nil: processes that a crash left behind are not looked for
 	System string    // system text
 	Params event.ModelParams
+	// Hooks run at the points of a session's life; nil: none.
+	Hooks gate.Hooks
+	// Alone says that nobody is there who could answer a question.
+	Alone  bool
 	Logger *slog.Logger // nil: discarded
 	Limits Limits
 }
@@ -53,6 +57,10 @@ type Limits struct {
 	Parallel  int           // calls side by side; 0 means 8
 	JobGrace  time.Duration // between TERM and KILL when jobs end; 0 means 2 s
 	NoMarker  bool          // leave out the message that tells a model that its turn was stopped
+
+	Agents      int // sub-agents at work for a root session at once; 0 means 8, negative none
+	AgentsTotal int // started in a turn of the root session, at any depth; 0 means 64
+	AgentDepth  int // levels below the root session; 0 means 3
 }
 
 // Runtime joins the rooms and keeps the live sessions. It implements
@@ -63,6 +71,7 @@ type Runtime struct {
 	log   *slog.Logger
 
 	mu     sync.Mutex
+	agents agents
 	live   map[event.SessionID]*session.Live
 	busy   map[event.SessionID]chan struct{} // being opened or closed now; closed when that is over
 	closed bool
@@ -85,10 +94,12 @@ func New(cfg Config) (*Runtime, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	if cfg.Limits.MaxSteps == 0 {
-		cfg.Limits.MaxSteps = 200
+	for p, n := range map[*int]int{&cfg.Limits.MaxSteps: 200, &cfg.Limits.Agents: 8, &cfg.Limits.AgentsTotal: 64, &cfg.Limits.AgentDepth: 3} {
+		if *p == 0 {
+			*p = n
+		}
 	}
-	return &Runtime{cfg: cfg, tools: set, log: cfg.Logger,
+	return &Runtime{cfg: cfg, tools: set, log: cfg.Logger, agents: newAgents(),
 		live: map[event.SessionID]*session.Live{}, busy: map[event.SessionID]chan struct{}{}}, nil
 }
 
@@ -100,10 +111,12 @@ func (r *Runtime) Close(ctx context.Context) error {
 	r.closed = true
 	var ids []event.SessionID
 	for id := range r.live {
-		ids = append(ids, id)
+		if r.agents.find(id) == nil { // a sub-agent ends before the session that started it
+			ids = append(ids, id)
+		}
 	}
 	for id := range r.busy {
-		if r.live[id] == nil {
+		if r.live[id] == nil && r.agents.find(id) == nil {
 			ids = append(ids, id) // on its way: it is closed once it is there
 		}
 	}
@@ -114,6 +127,13 @@ func (r *Runtime) Close(ctx context.Context) error {
 		wg.Go(func() { errs[i] = r.release(ctx, id, interrupt.SystemShutdown) })
 	}
 	wg.Wait()
+	watchers := make(chan struct{})
+	go func() { r.agents.work.Wait(); close(watchers) }() // ends when the last sub-agent does
+	select {
+	case <-watchers:
+	case <-ctx.Done():
+		errs = append(errs, fmt.Errorf("sub-agents have not ended: %w", context.Cause(ctx)))
+	}
 	return errors.Join(errs...)
 }
 
@@ -198,19 +218,19 @@ func (r *Runtime) get(id event.SessionID) (*session.Live, error) {
 	return nil, &api.Error{Code: "not_found", Message: fmt.Sprintf("session %s is not live here", id), Hint: "open it first"}
 }
 
-// options are what a session's turns are made of.
-func (r *Runtime) options() turn.Options {
+// options are what the turns of a session with these tools are made of.
+func (r *Runtime) options(tools *tool.Set) turn.Options {
 	l := r.cfg.Limits
 	o := turn.Options{
 		Budget:   guard.Budget{Steps: l.MaxSteps, Calls: l.MaxCalls, Tokens: l.MaxTokens, Wall: l.MaxWall},
 		Attempts: l.Attempts, Backoff: l.Backoff, Grace: l.Grace, Parallel: l.Parallel, NoMarker: l.NoMarker,
 		Tools: map[string]turn.Traits{},
 	}
-	for _, name := range r.tools.Names() {
-		t, _ := r.tools.Lookup(name)
+	for _, name := range tools.Names() {
+		t, _ := tools.Lookup(name)
 		o.Tools[name] = turn.Traits{Concurrent: tool.Parallel(t)}
 	}
-	o.Config = event.ModelConfig{Params: r.cfg.Params, System: r.cfg.System, Tools: r.tools.Schemas()}
+	o.Config = event.ModelConfig{Params: r.cfg.Params, System: r.cfg.System, Tools: tools.Schemas()}
 	if r.cfg.Model != nil {
 		info := r.cfg.Model.Info()
 		o.Config.Provider, o.Config.Model = info.Provider, info.Model
@@ -221,12 +241,10 @@ func (r *Runtime) options() turn.Options {
 func (r *Runtime) sessionConfig(id event.SessionID, w journal.Writer, header event.SessionOpened) session.Config {
 	cfg := session.Config{
 		ID: id, Header: header, Owner: proc.Self(), Writer: w, Blobs: r.cfg.Store.Blobs(id), Dir: r.cfg.Store.Dir(id),
-		Model: r.cfg.Model, Tools: r.tools, Gate: r.cfg.Gate, Turn: r.options(), Log: r.log,
+		Model: r.cfg.Model, Tools: r.tools, Gate: r.cfg.Gate, Hooks: r.cfg.Hooks, Alone: r.cfg.Alone, Turn: r.options(r.tools), Log: r.log,
 		Limits: session.Limits{Tool: r.cfg.Limits.ToolBound, Idle: r.cfg.Limits.Idle, JobGrace: r.cfg.Limits.JobGrace},
 	}
-	cfg.Observe = func(ctx context.Context, l *turn.Ledger, dry bool) []event.Evidence {
-		return observe(ctx, cfg.Dir, l, dry)
-	}
+	cfg.Equip = func(call *tool.Call) *tool.Call { return tool.WithAgents(call, company{r}) }
 	return cfg
 }
 

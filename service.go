@@ -12,6 +12,7 @@ import (
 	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/journal"
 	"github.com/ripcord-go/ripcord/session"
+	"github.com/ripcord-go/ripcord/turn"
 )
 
 // Open implements [api.Service].
@@ -56,7 +57,7 @@ func (r *Runtime) open(ctx context.Context, id event.SessionID, header event.Ses
 	case l != nil:
 		return l, nil
 	}
-	if l, err = r.take(ctx, id, fresh, header); err != nil {
+	if l, err = r.take(ctx, id, fresh, header, nil); err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
@@ -65,7 +66,9 @@ func (r *Runtime) open(ctx context.Context, id event.SessionID, header event.Ses
 	return l, nil
 }
 
-func (r *Runtime) take(ctx context.Context, id event.SessionID, fresh bool, header event.SessionOpened) (*session.Live, error) {
+// take takes session id and has it live; change, if not nil, makes it another
+// session than a person's. The books of its sub-agents are closed first.
+func (r *Runtime) take(ctx context.Context, id event.SessionID, fresh bool, header event.SessionOpened, change func(*session.Config)) (*session.Live, error) {
 	var w journal.Writer
 	var err error
 	if fresh {
@@ -76,12 +79,20 @@ func (r *Runtime) take(ctx context.Context, id event.SessionID, fresh bool, head
 	if err != nil {
 		return nil, err
 	}
+	n := &lineage{r: r, id: id}
 	cfg := r.sessionConfig(id, w, header)
-	cfg.Records = r.cfg.Store.Read(ctx, id, 0)
+	cfg.Records, cfg.Observe = n.noting(r.cfg.Store.Read(ctx, id, 0)), n.observe
+	if change != nil {
+		change(&cfg)
+	}
 	l, err := session.Open(ctx, cfg)
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
+	if !n.seen { // nothing of its own was open
+		n.children(ctx, turn.NewLedger(), false)
+	}
+	r.agents.linked(id, n.links...)
 	r.readopt(ctx, l, cfg.Dir)
 	return l, nil
 }
@@ -108,13 +119,15 @@ func (r *Runtime) release(ctx context.Context, id event.SessionID, reason interr
 	if l == nil {
 		return nil
 	}
+	left := r.dismiss(ctx, l, id, reason)
 	err = l.Close(ctx, reason)
 	if l.Closed() {
 		r.mu.Lock()
 		delete(r.live, id)
 		r.mu.Unlock()
+		r.agents.drop(id)
 	}
-	return err
+	return errors.Join(left, err)
 }
 
 // Status implements [api.Service].

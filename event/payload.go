@@ -464,6 +464,9 @@ type Evidence struct {
 	Bytes     int64  `json:"bytes,omitempty"`
 	Note      string `json:"note,omitempty"` // e.g. that a file did or did not change
 	Kept      bool   `json:"kept,omitempty"` // a kept job, alive and re-adopted
+	// Child is the sub-agent that the call had started: Output is what its
+	// journal says, Ended that it had an answer.
+	Child SessionID `json:"child,omitempty"`
 }
 
 // RepairCommitted closes the group.

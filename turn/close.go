@@ -173,9 +173,12 @@ func (b *booker) crashed(c *Call) event.CallEnded {
 		return end
 	}
 	ran := true
+	cause := "crash: taken from the exit record"
+	if e.Child != "" {
+		cause = "crash: taken from the sub-agent's journal"
+	}
 	return event.CallEnded{Outcome: event.CallFinished, Success: &ran, Content: event.TextOf(finishedText(e)),
-		ExitCode: e.ExitCode, Signal: e.Signal, TimedOut: e.TimedOut, RanMS: e.RanMS,
-		Synthetic: true, Cause: "crash: taken from the exit record"}
+		ExitCode: e.ExitCode, Signal: e.Signal, TimedOut: e.TimedOut, RanMS: e.RanMS, Synthetic: true, Cause: cause}
 }
 
 // jobs closes those not found alive and re-adopts the others. Only recovery

@@ -114,15 +114,19 @@ func unknownText(e *event.Evidence) string {
 		fmt.Fprintf(&b, " Its processes %v were found alive; %v could not be ended and still run.", e.Alive, e.Survivors)
 	case len(e.Alive) > 0:
 		fmt.Fprintf(&b, " Its processes %v were found alive and were ended.", e.Alive)
-	default:
+	case e.Child == "": // a sub-agent's account has its own
 		b.WriteString(" No process of it is left.")
 	}
 	if e.Note != "" {
 		b.WriteString(" " + e.Note)
 	}
-	if strings.TrimSpace(e.Output) != "" {
+	switch {
+	case e.Child != "" && e.Output != "":
+		b.WriteString(" What its sub-agent's journal says:\n" + e.Output)
+	case e.Child != "":
+	case strings.TrimSpace(e.Output) != "":
 		fmt.Fprintf(&b, " Output that was caught (%d bytes in all):\n%s", e.Bytes, e.Output)
-	} else {
+	default:
 		b.WriteString(" No output was caught.")
 	}
 	return b.String()
@@ -133,6 +137,9 @@ const finishedBegin = "This call finished, but the runtime died before its resul
 // finishedText is the result of a call whose end the guardian wrote down while
 // the runtime was dead: it is known to have finished.
 func finishedText(e *event.Evidence) string {
+	if e.Child != "" {
+		return finishedBegin[:strings.Index(finishedBegin, "this is")] + "this is what its sub-agent's journal says:\n" + e.Output
+	}
 	var b strings.Builder
 	b.WriteString(finishedBegin)
 	switch {
