@@ -33,7 +33,7 @@ type Options struct {
 // apart for each session.
 func Tools(o Options) []tool.Tool {
 	m := newMemory()
-	tools := []tool.Tool{&read{m}, &write{m}, &edit{m}}
+	tools := []tool.Tool{&read{m}, &write{m}, &edit{m}, &patch{m}, &grep{m}, &glob{m}, &ls{m}, todo{}}
 	if o.Host != nil {
 		tools = append([]tool.Tool{newBash(o)}, tools...)
 	}

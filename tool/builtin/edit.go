@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/ripcord-go/ripcord/tool"
@@ -60,7 +59,7 @@ func (e *edit) Execute(_ context.Context, call *tool.Call) (tool.Result, error) 
 		return tool.Result{}, err
 	}
 	r := replacement{place: p}
-	before, err := e.base(call, &r)
+	before, err := r.load(call, e.memory)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -68,6 +67,9 @@ func (e *edit) Execute(_ context.Context, call *tool.Call) (tool.Result, error) 
 	n, err := a.count(p, before)
 	if err != nil {
 		return tool.Result{}, err
+	}
+	if size := len(before) + n*(len(*a.New)-len(a.Old)); size > mostWhole {
+		return tool.Result{}, tool.Replyf("%s would have %d bytes, the most is %d; nothing was changed, change it in bash", p.show, size, mostWhole)
 	}
 	r.content = bytes.ReplaceAll(before, []byte(a.Old), []byte(*a.New))
 	now, err := r.commit(call)
@@ -79,33 +81,6 @@ func (e *edit) Execute(_ context.Context, call *tool.Call) (tool.Result, error) 
 	res := tool.Text(fmt.Sprintf("edited %s: %s replaced, the first at line %d", p.show, plural(n, "passage"), line))
 	res.Diff = diff(p.show, before, r.content)
 	return res, nil
-}
-
-// base reads the file as it is and fills in what r stands upon. What the model
-// has seen of it must still be so; a file that it never saw is known by the
-// passage alone.
-func (e *edit) base(call *tool.Call, r *replacement) ([]byte, error) {
-	f, fi, err := openFile(r.place, call.Dir)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if fi.Size() > mostWhole {
-		return nil, tool.Replyf("%s has %d bytes, the most is %d; change it with bash", r.place.show, fi.Size(), mostWhole)
-	}
-	before, err := io.ReadAll(io.LimitReader(f, mostWhole+1))
-	if err != nil {
-		return nil, tool.Replyf("%s can't be read: %w", r.place.show, err)
-	}
-	if bytes.IndexByte(before, 0) >= 0 {
-		return nil, binary(r.place, fi, before)
-	}
-	now := stampOf(fi, before)
-	if seen, ok := e.memory.of(call, r.place.real); ok && (seen.size != now.size || seen.sum != now.sum) {
-		return nil, r.changed()
-	}
-	r.base, r.was = &now, fi
-	return before, nil
 }
 
 // adopt gives old and new the line ending of a file all of whose lines end in

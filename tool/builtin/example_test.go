@@ -15,4 +15,9 @@ func Example() {
 	// read pure NON_INTERRUPTIBLE
 	// write unsafe NON_INTERRUPTIBLE
 	// edit unsafe NON_INTERRUPTIBLE
+	// apply_patch unsafe COOPERATIVE
+	// grep pure COOPERATIVE
+	// glob pure COOPERATIVE
+	// ls pure COOPERATIVE
+	// todo pure NON_INTERRUPTIBLE
 }

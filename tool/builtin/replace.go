@@ -1,9 +1,11 @@
 package builtin
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -46,6 +48,33 @@ func (w *replacement) commit(call *tool.Call) (stamp, error) {
 		return stamp{}, err
 	}
 	return w.now, w.settle()
+}
+
+// load reads the file that is to be replaced and fills in what the
+// replacement stands upon. What the model has seen of it must still be so; a
+// file that it never saw is known by the passage alone.
+func (w *replacement) load(call *tool.Call, m *memory) ([]byte, error) {
+	f, fi, err := openFile(w.place, call.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if fi.Size() > mostWhole {
+		return nil, tool.Replyf("%s has %d bytes, the most is %d; change it with bash", w.place.show, fi.Size(), mostWhole)
+	}
+	before, err := io.ReadAll(io.LimitReader(f, mostWhole+1))
+	if err != nil {
+		return nil, tool.Replyf("%s can't be read: %w", w.place.show, err)
+	}
+	if !w.gone && bytes.IndexByte(before, 0) >= 0 {
+		return nil, binary(w.place, fi, before)
+	}
+	now := stampOf(fi, before)
+	if seen, ok := m.of(call, w.place.real); ok && (seen.size != now.size || seen.sum != now.sum) {
+		return nil, w.changed()
+	}
+	w.base, w.was = &now, fi
+	return before, nil
 }
 
 // stage writes and syncs the new content under another name beside the file.
@@ -174,9 +203,12 @@ func (w *replacement) changed() error {
 }
 
 // diff shows a change to people; empty for contents too big or not text.
-func diff(name string, before, after []byte) string {
+func diff(name string, before, after []byte) string { return renamedDiff(name, name, before, after) }
+
+// renamedDiff is diff for a file whose name changes too.
+func renamedDiff(from, to string, before, after []byte) string {
 	if len(before)+len(after) > mostDiff || !isText(before) || !isText(after) {
 		return ""
 	}
-	return udiff.Unified("a/"+name, "b/"+name, string(before), string(after))
+	return udiff.Unified("a/"+from, "b/"+to, string(before), string(after))
 }

@@ -33,6 +33,12 @@ func TestTheBuiltInToolsDeclareWhatTheyAre(t *testing.T) {
 		"read":  {interrupt.NonInterruptible, tool.Pure, true},
 		"write": {interrupt.NonInterruptible, tool.Unsafe, false},
 		"edit":  {interrupt.NonInterruptible, tool.Unsafe, false},
+
+		"apply_patch": {interrupt.Cooperative, tool.Unsafe, false},
+		"grep":        {interrupt.Cooperative, tool.Pure, true},
+		"glob":        {interrupt.Cooperative, tool.Pure, true},
+		"ls":          {interrupt.Cooperative, tool.Pure, true},
+		"todo":        {interrupt.NonInterruptible, tool.Pure, false},
 	}
 	tools := builtin.Tools(builtin.Options{Host: &fakeHost{}})
 	if len(tools) != len(want) {
@@ -44,12 +50,12 @@ func TestTheBuiltInToolsDeclareWhatTheyAre(t *testing.T) {
 			t.Errorf("%s declares %v, %v, beside others %v", s.Name, interrupt.BehaviourOf(tl), s.Effect, tool.Parallel(tl))
 		}
 	}
-	if n := len(builtin.Tools(builtin.Options{})); n != 3 {
+	if n := len(builtin.Tools(builtin.Options{})); n != 8 {
 		t.Errorf("without a host there are %d tools", n)
 	}
 }
 
-// proves INT-02, TOL-03, TOL-09 for read, write and edit
+// proves INT-02, TOL-03, TOL-09, TOL-20, TOL-27 for the tools about files
 func TestTheFileToolsKeepTheirWord(t *testing.T) {
 	pick := func(name string) func(t *testing.T) (tool.Tool, string) {
 		return func(t *testing.T) (tool.Tool, string) {
@@ -87,4 +93,15 @@ func TestTheFileToolsKeepTheirWord(t *testing.T) {
 		tooltest.Run(t, tooltest.Driver{New: pick("edit"), Check: holds("f0", "new\n"),
 			Args: func(_ string, n int) string { return args(m{"path": fmt.Sprint("f", n), "old": "old", "new": "new"}) }})
 	})
+	t.Run("apply_patch", func(t *testing.T) {
+		tooltest.Run(t, tooltest.Driver{New: pick("apply_patch"), Check: holds("f0", "new\n"),
+			Args: func(_ string, n int) string {
+				return args(patchOf("*** Update File: "+fmt.Sprint("f", n), "@@", "-old", "+new"))
+			}})
+	})
+	for name, a := range map[string]m{"grep": {"pattern": "old"}, "glob": {"pattern": "f*"}, "ls": {}, "todo": {"items": []m{}}} {
+		t.Run(name, func(t *testing.T) {
+			tooltest.Run(t, tooltest.Driver{New: pick(name), Args: func(string, int) string { return args(a) }})
+		})
+	}
 }
