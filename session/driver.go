@@ -42,7 +42,12 @@ func (l *Live) next() (turn.Input, bool) {
 		in, _ := l.trip()
 		return in, true
 	case p := <-l.posts:
-		return l.open(p), true
+		in := l.open(p)
+		if first, ok := l.trip(); ok { // it came while both were there to be taken
+			l.queue = append([]turn.Input{in}, l.queue...)
+			return first, true
+		}
+		return in, true
 	case <-l.quit:
 		select { // what was posted before is still taken
 		case p := <-l.posts:
@@ -181,9 +186,9 @@ func (l *Live) withhold(e turn.Effect) []turn.Input {
 		return []turn.Input{turn.Answered{Ticket: e.Ticket, Cut: true}}
 	case turn.RunCall:
 		return []turn.Input{turn.End{Turn: e.Call.Turn, Call: e.Call.ID, Ended: event.CallEnded{Outcome: event.CallSkipped}}}
-	case turn.RunHooks:
-		return []turn.Input{turn.Hooked{}}
-	case turn.Arm, turn.Judge, turn.Question, turn.Publish, turn.Wake, turn.Append, turn.Sync, turn.Reply:
+	case turn.RunHooks: // they tell of an end; it is one, written or not
+		l.do(e)
+	case turn.Arm, turn.Judge, turn.JudgeTurn, turn.Question, turn.Publish, turn.Wake, turn.Append, turn.Sync, turn.Reply:
 	}
 	return nil
 }
@@ -208,8 +213,10 @@ func (l *Live) do(e turn.Effect) {
 		if t := l.timers[e.Timer]; t != nil {
 			t.Stop()
 		}
+	case turn.JudgeTurn:
+		l.judgeTurn(e)
 	case turn.RunHooks:
-		l.queue = append(l.queue, turn.Hooked{}) // no hooks exist yet: they have ended
+		l.runHooks(e)
 	case turn.Publish:
 		l.publish(e.Summary)
 	case turn.Trip:

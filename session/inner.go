@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/gate"
 	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/tool"
 	"github.com/ripcord-go/ripcord/turn"
@@ -191,10 +192,12 @@ func (b *innerBook) End(ctx context.Context, e tool.Ended) error {
 	}
 	end := ended(e)
 	end.Error = end.Success == nil || !*end.Success
+	b.act.errands.begin()
 	_, err := l.ask(ctx, func(t turn.Token) turn.Input {
 		return turn.EndInner{Turn: b.outer.Turn, Call: b.outer.ID, Fatal: fatal, Token: t,
 			Ended: event.InnerEnded{N: b.n, Tool: b.started.Tool, Ended: end}}
 	})
+	b.book.told(gate.Moment{Call: b.id(), Tool: b.started.Tool, Args: b.started.Args, Ended: &end}, err == nil)
 	return err
 }
 

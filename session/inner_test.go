@@ -43,7 +43,7 @@ func TestAnInnerCallIsDurableBeforeItRunsAndIsTheOuterCallsFact(t *testing.T) {
 		mu.Lock()
 		ids = append(ids, string(c.ID))
 		mu.Unlock()
-		if !r.durable(`"n":`+strings.TrimPrefix(string(c.ID), "c1.")) {
+		if !r.durable(`"n":` + strings.TrimPrefix(string(c.ID), "c1.")) {
 			t.Errorf("call %s runs before its start is durable", c.ID)
 		}
 		if _, nested := tool.CallerOf(c); nested {

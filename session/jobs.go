@@ -28,6 +28,9 @@ type job struct {
 	done    chan struct{} // closed when its watcher has ended: its end is recorded, or left to recovery
 }
 
+// endedBy is what a process says that was ended by a tool and not here.
+type endedBy interface{ EndedBy() string }
+
 // ErrNoJob is returned for a job that does not run here.
 var ErrNoJob = errors.New("no such job runs in this session")
 
@@ -75,6 +78,9 @@ func (l *Live) watch(j *job) {
 		delete(l.jobs.running, j.id)
 		by := j.by
 		l.jobs.mu.Unlock()
+		if p, ok := j.process.(endedBy); ok && by == "" {
+			by = p.EndedBy()
+		}
 		end := event.JobEnded{ID: j.id, State: event.JobExited, By: by}
 		code, sig := j.process.Exit()
 		switch {

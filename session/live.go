@@ -29,6 +29,10 @@ type Live struct {
 	hub  hub
 	jobs jobs
 
+	greeted chan struct{} // closed once the hooks of the session's start have ended
+	parted  chan struct{} // and those of its end
+	parting sync.Once
+
 	// Owned by the driver.
 	state  *turn.State
 	book   *book
@@ -63,6 +67,8 @@ type active struct {
 	coord  *interrupt.Coordinator
 	caller context.Context // who drives the turn; nil if nobody waits with it
 	unbind func() bool
+
+	errands errands // gates and reports under way
 }
 
 type post struct {
@@ -359,6 +365,9 @@ func (l *Live) shut(ctx context.Context, reason interrupt.Reason) error {
 		return fmt.Errorf("the turn has not ended: %w; recovery will close it", err)
 	}
 	left := l.jobs.stopAll(ctx, l.cfg.Limits)
+	if err := l.farewell(ctx, reason); err != nil {
+		return fmt.Errorf("the hooks of the session's end have not ended: %w", err)
+	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("the jobs have not ended: %w; recovery will look for them", context.Cause(ctx))
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/gate"
 	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/tool"
 	"github.com/ripcord-go/ripcord/turn"
@@ -58,7 +59,10 @@ func Open(ctx context.Context, cfg Config) (*Live, error) {
 			return nil, fmt.Errorf("open session %s: %w", cfg.ID, err)
 		}
 	}
-	found := cfg.Writer.Recovered()
+	found, how := cfg.Writer.Recovered(), "opened"
+	if ledger.Last() < 0 {
+		how = "new"
+	}
 	b := &book{w: cfg.Writer, epoch: found.Epoch + 1, last: found.Last, log: cfg.Log}
 	rec, err := begin(ctx, cfg, ledger, b)
 	if err != nil {
@@ -66,6 +70,9 @@ func Open(ctx context.Context, cfg Config) (*Live, error) {
 	}
 	l := newLive(ctx, cfg, ledger, b)
 	l.status.Recovered = rec
+	if rec != nil {
+		how = "recovered"
+	}
 	if ledger.Turn != nil && ledger.Turn.End != nil {
 		sum := turn.Summarize(ledger)
 		l.status.Last = &sum
@@ -79,6 +86,7 @@ func Open(ctx context.Context, cfg Config) (*Live, error) {
 	}
 	l.refresh(turn.PhaseIdle)
 	go l.drive() // ends in Close, which waits for l.gone
+	l.work.Go(func() { l.began(how) })
 	return l, nil
 }
 
@@ -102,12 +110,17 @@ func fold(cfg Config) (ledger *turn.Ledger, past []turn.Summary, err error) {
 }
 
 func newLive(ctx context.Context, cfg Config, ledger *turn.Ledger, b *book) *Live {
+	cfg.Turn.TurnGate = cfg.Hooks != nil
 	l := &Live{cfg: cfg, log: cfg.Log, posts: make(chan post, 64), quit: make(chan struct{}), gone: make(chan struct{}),
 		state: turn.NewState(ledger, b.epoch, cfg.Turn), book: b, tokens: map[turn.Token]chan answer{},
 		timers: map[turn.Timer]*time.Timer{}, offs: map[int]int{},
 		waiters: map[event.InputID][]chan outcome{}, results: map[event.InputID]outcome{},
 		callers: map[event.InputID]context.Context{}, pending: map[event.InputID]bool{}, stray: map[string]string{},
 		closer: make(chan struct{}, 1), given: make(chan struct{})}
+	if cfg.Hooks != nil && cfg.Gate != nil {
+		l.cfg.Gate = gate.WithHooks(cfg.Gate, cfg.Hooks, l.note)
+	}
+	l.greeted, l.parted = make(chan struct{}), make(chan struct{})
 	l.ctx, l.end = interrupt.Lifetime(ctx)
 	l.jobs.next = len(ledger.Jobs)
 	l.hub.shown = ledger.Last()

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -141,7 +142,9 @@ func (l *Live) judge(c *turn.Call) {
 		return
 	}
 	call := l.callFor(c)
+	act.errands.begin()
 	l.work.Go(func() {
+		defer act.errands.done()
 		ctx, stop := interrupt.ContextOf(l.ctx, act.coord.Signal())
 		defer stop()
 		l.tell(l.verdict(ctx, call, spec))
@@ -216,7 +219,7 @@ func (l *Live) run(c *turn.Call) {
 		l.queue = append(l.queue, turn.End{Turn: c.Turn, Call: c.ID, Ended: event.CallEnded{Outcome: event.CallSkipped}})
 		return
 	}
-	b := &callBook{l: l, turn: c.Turn, call: c.ID, name: c.Name, behaviour: interrupt.BehaviourOf(t).String(), effect: spec.Effect.String()}
+	b := &callBook{l: l, act: act, args: c.Args, step: c.Step, turn: c.Turn, call: c.ID, name: c.Name, behaviour: interrupt.BehaviourOf(t).String(), effect: spec.Effect.String()}
 	b.life, b.over = interrupt.CallContext(l.ctx)
 	call := tool.WithPeople(l.callFor(c), &people{b, c.Name})
 	call = tool.WithCaller(call, &caller{b, c, act, newRooms(l.state.Parallel())})
@@ -306,6 +309,9 @@ func (l *Live) fence(act *active) error {
 // callBook is the journal as the runner of one call sees it.
 type callBook struct {
 	l         *Live
+	act       *active
+	args      json.RawMessage
+	step      int
 	turn      int
 	call      event.CallID
 	name      string // of the tool
@@ -334,10 +340,25 @@ func (b *callBook) End(ctx context.Context, e tool.Ended) error {
 	if e.Outcome == event.CallQuarantined { // named before anybody can read of it
 		b.l.name(string(b.call), fmt.Sprintf("%s (%s) of turn %d", b.name, b.call, b.turn))
 	}
-	_, err := b.l.ask(ctx, func(t turn.Token) turn.Input {
+	b.act.errands.begin()
+	v, err := b.l.ask(ctx, func(t turn.Token) turn.Input {
 		return turn.End{Turn: b.turn, Call: b.call, Ended: ended(e), Fatal: fatal, Token: t}
 	})
+	end, _ := v.(event.CallEnded)
+	b.told(gate.Moment{Call: b.call, Tool: b.name, Args: b.args, Ended: &end}, err == nil && end.RanMS != nil)
 	return err
+}
+
+// told has the hooks hear of an end if it was recorded and the call ran. The
+// errand was begun before, so that the turn's end waits for it.
+func (b *callBook) told(m gate.Moment, ran bool) {
+	if !ran || b.l.cfg.Hooks == nil || !b.l.cfg.Hooks.Any(gate.PostTool, m.Tool) {
+		b.act.errands.done()
+		return
+	}
+	of := b.l.moment(gate.PostTool, b.turn)
+	of.Step, of.Call, of.Tool, of.Args, of.Ended = b.step, m.Call, m.Tool, m.Args, m.Ended
+	b.l.afterTool(b.act, of)
 }
 
 func (b *callBook) Late(e tool.Ended) {

@@ -3,6 +3,7 @@ package turn
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
@@ -38,9 +39,11 @@ func (s *State) start() {
 	}
 	s.emit(event.StepStarted{}, "")
 	s.budget = s.opts.Budget
+	var prompt []string
 	for _, id := range s.armed {
 		if e, ok := s.Box.Get(id); ok {
 			s.budget = s.budget.Within(e.Options.MaxSteps)
+			prompt = append(prompt, e.Input.Content.Text())
 		}
 		delete(s.held, id)
 		s.emit(event.InboxClaimed{ID: id}, "")
@@ -55,8 +58,25 @@ func (s *State) start() {
 	if s.opts.Budget.Wall > 0 {
 		s.do(SetTimer{TimerWall, s.opts.Budget.Wall})
 	}
+	if s.opts.TurnGate { // that the turn has begun is durable before a hook runs
+		s.to(PhaseGating)
+		s.do(Sync{}, JudgeTurn{s.turn, strings.Join(prompt, "\n\n")})
+		return
+	}
 	s.configure()
 	s.request()
+}
+
+// turnJudged lets the turn go on, or ends it. A trip that came first has cut it.
+func (s *State) turnJudged(in TurnJudged) {
+	switch {
+	case s.phase != PhaseGating || in.Turn != s.turn:
+	case in.Blocked:
+		s.cut(&How{Outcome: event.TurnBlocked, Reason: in.By})
+	default:
+		s.configure()
+		s.request()
+	}
 }
 
 func (s *State) endsWithModel() bool {
@@ -257,7 +277,7 @@ func (s *State) tripped(c interrupt.Cause) {
 	}
 	switch s.phase {
 	case PhaseIdle, PhaseEnding, PhaseArmed, PhaseUnwinding:
-	case PhaseAsking, PhaseWaiting, PhaseCalling:
+	case PhaseGating, PhaseAsking, PhaseWaiting, PhaseCalling:
 		s.cut(s.abort(c))
 	}
 }
@@ -315,13 +335,15 @@ func (s *State) wind(how *How) {
 	s.emitAll(s.ending.Books)
 	s.live = map[event.CallID]stageOf{}
 	s.to(PhaseEnding)
-	s.do(StopTimer{TimerPack}, StopTimer{TimerWall}, RunHooks{how.Outcome})
+	cut := how.Cause != nil || how.Outcome == event.TurnBudget && how.Reason == string(TimerWall)
+	end, _ := s.ending.End.Payload.(event.TurnEnded)
+	s.do(StopTimer{TimerPack}, StopTimer{TimerWall}, RunHooks{s.turn, how.Outcome, end.Reason, cut})
 }
 
 // hooked writes the ending: marker, sync, retire, turn/end, sync, terminal
 // event, in this order (TRN-06).
-func (s *State) hooked() {
-	if s.phase != PhaseEnding || s.turn == 0 {
+func (s *State) hooked(in Hooked) {
+	if s.phase != PhaseEnding || s.turn == 0 || in.Turn != 0 && in.Turn != s.turn {
 		return
 	}
 	if len(s.ending.Marker) > 0 {
@@ -360,7 +382,7 @@ func (s *State) storageFailed(in StorageFailed) {
 		s.hold()
 		s.do(Retire{s.turns + 1})
 		s.to(PhaseIdle)
-	case PhaseAsking, PhaseWaiting, PhaseCalling:
+	case PhaseGating, PhaseAsking, PhaseWaiting, PhaseCalling:
 		s.cut(how)
 	case PhaseEnding:
 		if s.turn == 0 { // the ending is written as far as it can be: say so

@@ -167,8 +167,15 @@ type Fact struct {
 // Fired says that a timer ran out.
 type Fired struct{ Timer Timer }
 
-// Hooked says that the turn-end hooks have ended.
-type Hooked struct{}
+// TurnJudged is the verdict of the turn-start hooks.
+type TurnJudged struct {
+	Turn    int
+	Blocked bool
+	By      string // the hook that blocked
+}
+
+// Hooked says that the turn-end hooks have ended. Turn 0 is the open one.
+type Hooked struct{ Turn int }
 
 // Woken is the answer to [Wake].
 type Woken struct{}
@@ -205,6 +212,7 @@ func (AskPeople) input()     {}
 func (Late) input()          {}
 func (Fact) input()          {}
 func (Fired) input()         {}
+func (TurnJudged) input()    {}
 func (Hooked) input()        {}
 func (Woken) input()         {}
 func (StorageFailed) input() {}
@@ -267,8 +275,21 @@ type SetTimer struct {
 // StopTimer ends a timer.
 type StopTimer struct{ Timer Timer }
 
-// RunHooks runs the hooks of the turn's end; one [Hooked] follows.
-type RunHooks struct{ Outcome event.TurnOutcome }
+// JudgeTurn has the turn-start hooks judge the turn, which has begun and has
+// asked nothing yet. One [TurnJudged] follows.
+type JudgeTurn struct {
+	Turn   int
+	Prompt string // what the turn processes
+}
+
+// RunHooks runs the hooks of the turn's end, on books that are closed; one
+// [Hooked] follows. Cut says that an interrupt ended the turn.
+type RunHooks struct {
+	Turn    int
+	Outcome event.TurnOutcome
+	Reason  string
+	Cut     bool
+}
 
 // Publish shows the turn's one terminal event and releases its waiters.
 type Publish struct{ Summary Summary }
@@ -297,6 +318,7 @@ func (Question) effect()  {}
 func (Reply) effect()     {}
 func (SetTimer) effect()  {}
 func (StopTimer) effect() {}
+func (JudgeTurn) effect() {}
 func (RunHooks) effect()  {}
 func (Publish) effect()   {}
 func (Trip) effect()      {}
@@ -333,6 +355,7 @@ type Options struct {
 	PackBytes  int           // 0 means 4 KiB
 	Answer     int           // bytes of one answer, then the attempt fails for good; 0 means 32 MiB
 	PackTime   time.Duration // 0 means 50 ms
+	TurnGate   bool          // hooks judge each turn before its first request
 	NoEager    bool          // calls start once the whole answer is there
 	NoMarker   bool          // leave out the aborted marker
 	MarkerText string        // empty: TextAbortedTurn

@@ -154,6 +154,12 @@ func (w *world) do(e turn.Effect) {
 		w.timers[e.Timer] = true
 	case turn.StopTimer:
 		delete(w.timers, e.Timer)
+	case turn.JudgeTurn:
+		w.ready = append(w.ready, func() turn.Input {
+			return turn.TurnJudged{Turn: e.Turn, Blocked: w.rng.IntN(5) == 0, By: "hook:start"}
+		}, func() turn.Input {
+			return turn.Fact{Turn: e.Turn, Payload: event.HookVerdict{Hook: "h", On: "turn_start", Verdict: "allow"}}
+		})
 	case turn.RunHooks:
 		w.ready = append(w.ready, func() turn.Input { return turn.Hooked{} })
 	case turn.Publish:
@@ -519,7 +525,8 @@ func simulate(t *testing.T, faults bool) {
 	n := seeds(t, 1500)
 	phases := map[event.TurnOutcome]int{}
 	for seed := range n {
-		w := newWorld(t, uint64(seed), turn.Options{Attempts: 2, Budget: guard.Budget{Steps: 3}})
+		w := newWorld(t, uint64(seed), turn.Options{Attempts: 2, Budget: guard.Budget{Steps: 3},
+			TurnGate: seed%3 == 0, NoEager: seed%5 == 0})
 		w.faults = faults
 		for range 60 {
 			w.next(true)

@@ -13,20 +13,25 @@ import (
 
 // Phase is where a session stands. It changes in [State.to] alone.
 //
-//	idle ──Submit, Go──▶ armed ──Woken──▶ asking ◀──────────────┐
-//	  ▲                    │             │  │  ▲ timer           │ next step
-//	  │                    │             │  └▶ waiting           │
-//	  │                    │             │ calls                 │
-//	  │                    │             └────────▶ calling ─────┤
-//	  │                    │ tripped                │            │ no calls
-//	  │                    └──────▶ unwinding ◀─────┘            │
-//	  │                                 │ settled, books closed  │
-//	  └────── terminal event ─────── ending ◀────────────────────┘
+//	                           gating ─hooks let it─┐
+//	                             ▲ │ blocked        ▼
+//	idle ──Submit, Go──▶ armed ──┴─┼─Woken──▶ asking ◀───────────┐
+//	  ▲                    │       │         │  │  ▲ timer        │ next step
+//	  │                    │       │         │  └▶ waiting ◀──────┤ (after a failure)
+//	  │                    │       │         │ calls              │
+//	  │                    │       │         └──────▶ calling ────┤
+//	  │                    │ tripped                    │         │ no calls
+//	  │                    └───────┴──▶ unwinding ◀─────┘         │
+//	  │                                     │ settled, books closed
+//	  └────── terminal event ─────────── ending ◀─────────────────┘
+//
+// Calls may start while the phase is asking, see [State.eager].
 type Phase int
 
 const (
 	PhaseIdle      Phase = iota // no turn
 	PhaseArmed                  // a turn can be stopped and has not begun
+	PhaseGating                 // it has begun; hooks say whether it goes on
 	PhaseAsking                 // an attempt is under way
 	PhaseWaiting                // between two attempts
 	PhaseCalling                // calls are judged and run
@@ -35,15 +40,16 @@ const (
 )
 
 func (p Phase) String() string {
-	return [...]string{"idle", "armed", "asking", "waiting", "calling", "unwinding", "ending"}[p]
+	return [...]string{"idle", "armed", "gating", "asking", "waiting", "calling", "unwinding", "ending"}[p]
 }
 
 var arrows = map[Phase][]Phase{
 	PhaseIdle:      {PhaseArmed},
-	PhaseArmed:     {PhaseAsking, PhaseUnwinding, PhaseIdle},
+	PhaseArmed:     {PhaseGating, PhaseAsking, PhaseUnwinding, PhaseIdle},
+	PhaseGating:    {PhaseAsking, PhaseUnwinding},
 	PhaseAsking:    {PhaseWaiting, PhaseCalling, PhaseUnwinding, PhaseEnding},
 	PhaseWaiting:   {PhaseAsking, PhaseUnwinding},
-	PhaseCalling:   {PhaseAsking, PhaseUnwinding, PhaseEnding},
+	PhaseCalling:   {PhaseAsking, PhaseWaiting, PhaseUnwinding, PhaseEnding},
 	PhaseUnwinding: {PhaseEnding},
 	PhaseEnding:    {PhaseIdle},
 }
@@ -179,8 +185,10 @@ func (s *State) Step(now time.Time, in Input) []Effect {
 		s.fact(in)
 	case Fired:
 		s.fired(in.Timer)
+	case TurnJudged:
+		s.turnJudged(in)
 	case Hooked:
-		s.hooked()
+		s.hooked(in)
 	case StorageFailed:
 		s.storageFailed(in)
 	case StorageWorks:
@@ -192,7 +200,7 @@ func (s *State) Step(now time.Time, in Input) []Effect {
 	}
 	if s.fatal != nil && s.how == nil {
 		switch s.phase {
-		case PhaseAsking, PhaseWaiting, PhaseCalling:
+		case PhaseGating, PhaseAsking, PhaseWaiting, PhaseCalling:
 			s.cut(&How{Outcome: event.TurnFailed, Error: s.fatal})
 		case PhaseIdle, PhaseArmed, PhaseUnwinding, PhaseEnding:
 		}
@@ -460,6 +468,16 @@ func (s *State) after() {
 // live on, is durable before whoever started it goes on: what nobody knows of
 // must not run.
 func (s *State) fact(in Fact) {
+	switch in.Payload.(type) {
+	case event.HookInvoked, event.HookVerdict: // of a turn, or of none; its call may be a step ago
+		if s.lost || in.Turn != 0 && in.Turn != s.turn {
+			s.do(Reply{Token: in.Token, Err: ErrNotNow})
+			return
+		}
+		s.emitAt(in.Payload, in.Turn, in.Call)
+		s.do(Reply{Token: in.Token})
+		return
+	}
 	c := s.open.Call(in.Call)
 	over := in.Turn != 0 && (in.Turn != s.turn || (in.Call != "" && c == nil))
 	_, starts := in.Payload.(event.ProcessStarted)
