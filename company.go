@@ -353,7 +353,7 @@ func (f *forwarder) ask(q event.ApprovalAsked) {
 		case answer.Refused:
 		case q.Question:
 			d = event.Allow
-		case answer.Text == allow:
+		case answer.Text == "" || answer.Text == allow: // a surface may say yes without a word
 			d, why = event.Allow, ""
 		}
 		books, done := interrupt.Cleanup(ctx, childDecide)
