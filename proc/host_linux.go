@@ -271,15 +271,30 @@ func (h *guardianHost) order(s Spec, path string) (o order, files []*os.File) {
 	return o, files
 }
 
+// beginBound is how long an ordered command is waited for once its caller's
+// context has ended.
+const beginBound = 2 * time.Second
+
 // launch gives the order and waits for the command to run.
 func (t *tree) launch(ctx context.Context, o order, files []*os.File) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // nothing was ordered: nothing ran
+	}
 	if err := send(t.ctl, kindOrder, o, files...); err != nil {
 		return fmt.Errorf("the guardian does not listen: %w", err)
 	}
 	select {
 	case <-t.begun:
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		// What was ordered may have run and printed: whoever stops it has to
+		// have it in hand.
+		late := time.NewTimer(beginBound)
+		defer late.Stop()
+		select {
+		case <-t.begun:
+		case <-late.C:
+			return fmt.Errorf("%w: %w", context.Cause(ctx), ErrUncertain)
+		}
 	}
 	switch st := t.state(); {
 	case st.failed != "":

@@ -386,4 +386,21 @@ func startContext(b *bench) {
 	if !m.None() {
 		b.Errorf("alive: %v", m.Alive())
 	}
+	// Whenever it ends: a command that was not given back has not run, one that
+	// ran is in hand with what it printed.
+	for i := range 40 {
+		ctx, cancel := context.WithCancel(context.Background())
+		s, m := b.spec(`echo up; echo >ran; exec sleep 1000`)
+		s.Dir = b.TempDir()
+		time.AfterFunc(time.Duration(i)*100*time.Microsecond, cancel)
+		tree, err := b.host.Start(ctx, s)
+		if err == nil {
+			b.stop(tree, m, 0)
+		}
+		_, none := os.Stat(s.Dir + "/ran")
+		if none == nil && (err != nil || tree.Output(0).Text != "up\n") {
+			b.Errorf("round %d: it ran: %v", i, err)
+		}
+		cancel()
+	}
 }
