@@ -61,7 +61,7 @@ func newRig(t *testing.T, script string, opts ...rigOption) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := r.rt.Close(ctx); err != nil {
 			t.Errorf("close: %v", err)

@@ -95,7 +95,7 @@ func TestAKeptJobIsUnderSomebodysCareUntilItEnds(t *testing.T) {
 	if err := b.rt.KeepJob(b.ctx, b.id, jobs[0].ID, true); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
 	defer cancel()
 	if err := b.rt.Release(ctx, b.id); err != nil {
 		t.Fatal(err)

@@ -137,7 +137,7 @@ func (v *victim) rig(at func(crashtest.Point, []event.Record) error) (*fileRig, 
 }
 
 func (r *fileRig) close(ctx context.Context) error {
-	ctx, done := context.WithTimeout(ctx, 20*time.Second)
+	ctx, done := context.WithTimeout(ctx, time.Minute)
 	defer done()
 	return errors.Join(r.rt.Close(ctx), r.model.Close(), r.host.Close())
 }

@@ -216,7 +216,7 @@ func TestSweepOfSyncsThatFail(t *testing.T) {
 		ps[i] = &platter{disk: crashtest.NewDisk(uint64(i)), root: t.TempDir()}
 		ps[i].disk.FailSync = i + 1
 		all.Go(func() {
-			ctx, done := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, done := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer done()
 			errs[i] = ps[i].spin(ctx, nil)
 		})
@@ -266,7 +266,7 @@ func TestSweepOfFullDisks(t *testing.T) {
 		p.disk.Room = room
 		n++
 		all.Go(func() {
-			ctx, done := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, done := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer done()
 			err := p.spin(ctx, func(stage *crashtest.Stage) error {
 				defer p.disk.MakeRoom()

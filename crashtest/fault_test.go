@@ -66,7 +66,7 @@ func (d *disk) play(ctx context.Context) (wrong []string) {
 		defer mu.Unlock()
 		wrong = append(wrong, fmt.Sprintf(format, args...))
 	}
-	ctx, done := context.WithTimeout(ctx, 30*time.Second)
+	ctx, done := context.WithTimeout(ctx, 2*time.Minute)
 	defer done()
 	const id = "s_fault"
 	store := mem.New(mem.Options{Check: crashtest.Check, Fault: d.fault})

@@ -99,7 +99,7 @@ func (s *scene) lines() map[event.CallID]int {
 // worked for the victim is left.
 func (s *scene) gone() {
 	s.t.Helper()
-	ctx, done := context.WithTimeout(s.t.Context(), 10*time.Second)
+	ctx, done := context.WithTimeout(s.t.Context(), time.Minute)
 	defer done()
 	var left []string
 	if !patient(ctx, func() bool { left = s.living(); return len(left) == 0 }) {

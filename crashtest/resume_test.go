@@ -26,7 +26,7 @@ func rigOn(t *testing.T, store journal.Store, script string) *crashtest.Rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, done := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, done := context.WithTimeout(context.Background(), time.Minute)
 		defer done()
 		if err := rig.Close(ctx); err != nil {
 			t.Errorf("close: %v", err)

@@ -26,7 +26,7 @@ import (
 	"github.com/ripcord-go/ripcord/turn"
 )
 
-const bound = 20 * time.Second // for what is not supposed to take time
+const bound = time.Minute // for what is not supposed to take time
 
 // talk is one answer of a model; it returns how the stream ended.
 type talk func(ctx context.Context, req model.Request, say func(event.Delta) bool) error

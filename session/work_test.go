@@ -115,7 +115,7 @@ func TestAToolThatIgnoresEverythingIsCutOffNamedAndFenced(t *testing.T) {
 	began := time.Now()
 	r.stop(session.Address{Input: id})
 	sum := r.wait(id)
-	if took := time.Since(began); took > 10*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("the turn took %v to end", took)
 	}
 	e := sum.Calls[0].End

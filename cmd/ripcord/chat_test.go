@@ -95,7 +95,7 @@ func (c *chat) sees(text string) {
 
 func eventually(t *testing.T, what string, ok func() bool, state func() string) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {

@@ -59,7 +59,7 @@ func TestHeldInputIsReportedAndNotRunByTheNextRun(t *testing.T) {
 		t.Fatalf("sockets %v, %v", sockets, err)
 	}
 	id := filepath.Base(filepath.Dir(sockets[0]))
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	c := remote.Dial(sockets[0])
 	defer c.Close()

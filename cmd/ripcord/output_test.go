@@ -212,7 +212,7 @@ func TestStreamJSONShowsRecordsVerbatim(t *testing.T) {
 		{Line: rec, Record: &parsed},
 		{Live: &api.Live{Kind: api.LiveState, State: "ended", Result: &ended}},
 	}}, s, "s_1", 0)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	f.finish(ctx, 2)
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")

@@ -47,7 +47,7 @@ func TestAReaderThatDoesNotReadDoesNotHoldUpASignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	if took := time.Since(start); cmd.ProcessState.ExitCode() != exitINT || took > 10*time.Second {
+	if took := time.Since(start); cmd.ProcessState.ExitCode() != exitINT || took > time.Minute {
 		t.Errorf("exit %d after %v, want 130 within the bounds", cmd.ProcessState.ExitCode(), took)
 	}
 	c := &chat{t: t, dir: dir}

@@ -68,7 +68,7 @@ func (s *buffer) String() string {
 	return s.b.String()
 }
 
-const scriptBound = 30 * time.Second
+const scriptBound = 2 * time.Minute
 
 func newScript(t *testing.T, bin, text string) *script {
 	t.Helper()
