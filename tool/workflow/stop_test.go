@@ -1,0 +1,202 @@
+package workflow_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
+	"github.com/ripcord-go/ripcord/tool"
+	"github.com/ripcord-go/ripcord/tool/tooltest"
+	"github.com/ripcord-go/ripcord/tool/workflow"
+)
+
+// endless are scripts that end by force only, or not at all by themselves.
+func endless() map[string]string {
+	return map[string]string{
+		"an endless loop":           `log("up"); for (;;);`,
+		"one that ignores the stop": `log("up"); for (;;) { try { for (;;); } catch (e) { log("caught") } finally { continue } }`,
+		"a regex of minutes":        `log("up"); return /^(?=(a+)+b)/.test("a".repeat(64))`,
+		"a sort of minutes":         `log("up"); const a = Array.from({length: 2e5}, (_, i) => i); return a.sort(() => { for (let i = 0; i < 1e6; i++); return 0 }).length`,
+		"a long sleep":              `log("up"); await sleep(1e9)`,
+		"a tower of promises":       `log("up"); const f = () => Promise.resolve().then(f); await f()`,
+		"many sleeps":               `log("up"); for (;;) await sleep(0)`,
+	}
+}
+
+// proves TOL-24, PRC-02, PRC-03, TOL-07: whatever a script does, a trip ends
+// it and its process; what it had said is in the result.
+func TestATripEndsWhateverAScriptDoes(t *testing.T) {
+	for name, script := range endless() {
+		t.Run(name, func(t *testing.T) {
+			r := newRig()
+			go func() {
+				if err := r.live.Await(within(t), "up"); err != nil {
+					t.Error(err)
+				}
+				r.trip(t)
+			}()
+			e := r.run(t, workflow.Options{}, script)
+			if text := e.Result.Content.Text(); e.Outcome != event.CallStopped || !strings.Contains(text, "up\n") || strings.Contains(text, "caught") || len(e.Result.Survivors) > 0 {
+				t.Errorf("%s %q %v", e.Outcome, text, e.Result.Survivors)
+			}
+			if got := r.kinds(); len(got) != 2 || !strings.HasPrefix(got[1], "process/ended") {
+				t.Errorf("recorded %v", got)
+			}
+		})
+	}
+}
+
+// proves PRC-03, INT-18: who will not wait any longer does not: the grace,
+// which here is an hour, falls away.
+func TestAForcedTripKillsTheEngineAtOnce(t *testing.T) {
+	r := newRig()
+	go func() {
+		if err := r.live.Await(within(t), "up"); err != nil {
+			t.Error(err)
+		}
+		r.trip(t)
+		r.c.Force()
+	}()
+	e := r.run(t, workflow.Options{Grace: time.Hour}, endless()["a regex of minutes"])
+	if e.Outcome != event.CallStopped || e.Result.Signal != "SIGKILL" {
+		t.Errorf("%s %q", e.Outcome, e.Result.Signal)
+	}
+}
+
+// proves TOL-24, law 9: after the trip no step starts; the one that runs ends
+// by its own rule; the list says what became of each.
+func TestATripStartsNoFurtherStepAndNamesWhatBecameOfEach(t *testing.T) {
+	begun := make(chan struct{})
+	slow := tooltest.Func{Is: tool.Spec{Name: "slow"}, Declared: interrupt.Cooperative,
+		Do: func(_ context.Context, call *tool.Call) (tool.Result, error) {
+			close(begun)
+			<-tool.SignalOf(call).Done()
+			return tool.Result{Content: event.TextOf("half"), Stopped: true}, nil
+		}}
+	r := newRig(echo("one"), slow)
+	go func() {
+		<-begun
+		r.trip(t)
+	}()
+	e := r.run(t, workflow.Options{}, `
+		await tool("one", {say: "a"})
+		const all = parallel(["slow", "one", "one"].map(n => tool(n)))
+		try { await all } finally { log("went on"); await tool("one") }`)
+	text := e.Result.Content.Text()
+	if e.Outcome != event.CallStopped || !strings.Contains(text, "steps:\n1 one: finished\n2 slow: stopped\n") || strings.Count(text, "finished") != 1 || strings.Contains(text, "went on") {
+		t.Errorf("%s %q", e.Outcome, text)
+	}
+	if got := r.caller.seen(); !slices.Equal(got, []string{"1 one", "2 slow"}) {
+		t.Errorf("%v", got)
+	}
+}
+
+// proves TOL-24, PRC-03: an engine does not wait, busy, for a step that takes
+// its time to end: it is ended, and the step is waited for.
+func TestABusyEngineIsEndedThoughAStepStillRuns(t *testing.T) {
+	begun, gone := make(chan struct{}), make(chan struct{})
+	stubborn := tooltest.Func{Is: tool.Spec{Name: "stubborn"}, Do: func(context.Context, *tool.Call) (tool.Result, error) {
+		close(begun)
+		<-gone
+		return tool.Text("done"), nil
+	}}
+	r := newRig(stubborn)
+	r.recorder.OnRecord = func(p event.Payload) {
+		if p.Type() == event.TypeProcessEnded {
+			close(gone) // the step ends only after the engine did
+		}
+	}
+	go func() {
+		<-begun
+		r.trip(t)
+	}()
+	e := r.run(t, workflow.Options{}, `tool("stubborn"); for (;;);`)
+	if text := e.Result.Content.Text(); e.Outcome != event.CallStopped || !strings.Contains(text, "1 stubborn: finished") {
+		t.Errorf("%s %q", e.Outcome, text)
+	}
+}
+
+// proves law 6: a script that had returned when the signal came has returned.
+func TestAScriptThatHadReturnedIsNotOverwrittenByTheStop(t *testing.T) {
+	r := newRig()
+	r.recorder.OnRecord = func(p event.Payload) {
+		if p.Type() == event.TypeProcessEnded {
+			r.trip(t) // its value is there; the call has not returned yet
+		}
+	}
+	e := r.run(t, workflow.Options{}, `return "value"`)
+	want(t, e, "it returned:\nvalue")
+}
+
+// proves TOL-24: its own time is bounded; time in which a step runs is the
+// step's.
+func TestOnlyItsOwnTimeIsCounted(t *testing.T) {
+	const limit = 300 * time.Millisecond
+	long := tooltest.Func{Is: tool.Spec{Name: "long"}, Do: func(context.Context, *tool.Call) (tool.Result, error) {
+		<-time.After(2 * limit) // a person thinks
+		return tool.Text("yes"), nil
+	}}
+	for script, parts := range map[string][]string{
+		`for (;;);`:        {"it used up its 0.3 s of own time", "no steps"},
+		`await sleep(1e9)`: {"it used up its 0.3 s of own time"},
+		`log((await tool("long")).text); for (;;);`: {"it used up its 0.3 s of own time", "1 long: finished", "yes\n"},
+	} {
+		r := newRig(long)
+		r.timeout = limit.Seconds()
+		e := r.run(t, workflow.Options{}, script)
+		want(t, e, parts...)
+		if e.Result.TimedOut == nil || !*e.Result.TimedOut {
+			t.Errorf("%s: it is not said to have timed out", script)
+		}
+	}
+}
+
+// proves TOL-24 (its own budget): memory, stack and output end the engine or
+// are cut, and are told in words that help; the runtime takes no harm.
+func TestWhatAScriptDevoursEndsItsEngineOnly(t *testing.T) {
+	const small = 64 << 20
+	for name, c := range map[string]struct {
+		script string
+		parts  []string
+		memory int64
+	}{
+		"a growing array":        {`log("up"); const a = []; for (;;) a.push({i: a.length})`, []string{"it used more than its 64 MiB of memory", "up\n"}, small},
+		"a string of a gigabyte": {`log("up"); return "x".repeat(1e9).length`, []string{"it used more than its 64 MiB of memory", "up\n"}, small},
+		"a sort of 3e7":          {`log("up"); return new Array(3e7).fill(0).map(Math.random).sort().length`, []string{"it used more than its 64 MiB of memory", "up\n"}, small},
+		"recursion":              {`const f = () => 1 + f(); return f()`, []string{"deeper than 5000"}, small},
+		"recursion in built-ins": {`log("up"); return JSON.parse("[".repeat(2e6))`, []string{"it went deeper than the engine's stack", "up\n"}, 1 << 30},
+		"a flood of words":       {`for (let i = 0; i < 60000; i++) log("0123456789".repeat(10)); return "end"`, []string{"of which", "were not kept", "it returned:\nend"}, small},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig()
+			e := r.run(t, workflow.Options{Memory: c.memory}, c.script)
+			want(t, e, c.parts...)
+			if text := e.Result.Content.Text(); strings.Contains(text, "goroutine") || strings.Contains(text, "fatal error") || strings.Contains(text, "runtime:") {
+				t.Errorf("%q speaks of the engine's inside", text)
+			}
+		})
+	}
+}
+
+// proves TOL-24, B-class bad input: 100 MB of result are cut to what is kept.
+func TestAResultOf100MBIsCut(t *testing.T) {
+	r := newRig()
+	e := r.run(t, workflow.Options{Memory: 1 << 30}, `return "0123456789".repeat(1e7)`)
+	want(t, e, "the script ran to its end", "bytes are left out here")
+	if n := len(e.Result.Content.Text()); n > 40<<10 {
+		t.Errorf("%d bytes in the record", n)
+	}
+}
+
+// proves TOL-24: nesting that no parser survives ends the engine only.
+func TestASourceThatNestsTooDeepEndsTheEngineOnly(t *testing.T) {
+	r := newRig()
+	e := r.run(t, workflow.Options{}, strings.Repeat("(", 200<<10))
+	if e.Err == "" { // a parser that refuses would do as well
+		want(t, e, "it went deeper than the engine's stack")
+	}
+}
