@@ -53,10 +53,10 @@ api:                 event
 journal/file:        event journal +golang.org/x/sys
 journal/mem:         event journal
 model/openai:        event model +github.com/openai/openai-go
-model/anthropic:     event model +github.com/anthropics/anthropic-sdk-go   later
+model/anthropic:     event model +github.com/anthropics/anthropic-sdk-go
 model/scripted:      event model
 tool/builtin:        event interrupt tool proc +github.com/aymanbagabas/go-udiff +golang.org/x/sys +github.com/bmatcuk/doublestar +github.com/creack/pty
-tool/terminal:       event interrupt tool proc +github.com/creack/pty +golang.org/x/sys   later
+tool/terminal:       event interrupt tool proc +github.com/creack/pty +golang.org/x/sys
 tool/workflow:       event interrupt tool proc +github.com/dop251/goja
 tool/web:            event interrupt tool +github.com/JohannesKaufmann/html-to-markdown   later
 gate/shell:          event interrupt tool gate proc   # hooks are processes

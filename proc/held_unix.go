@@ -30,7 +30,7 @@ func holdOf(s Spec) (*held, error) {
 	case s.Hold == nil:
 		return nil, nil
 	case s.Files[0] == nil:
-		return nil, errors.New("Hold is the other end of Files[0], which is not given")
+		return nil, errors.New("what is held is the other end of Files[0], which is not given")
 	case s.TTY && (s.Files[1] == nil || s.Files[2] == nil):
 		return nil, errors.New("a terminal that is held must be all three Files")
 	}
