@@ -133,10 +133,11 @@ func (s *State) answered(in Answered) {
 // failed decides whether another attempt follows a failed one.
 func (s *State) failed(f event.Failure) {
 	n := s.open.Attempt
-	wait := s.opts.Backoff << min(n-1, 20)
+	tries := n + s.failures
+	wait := s.opts.Backoff << min(tries-1, 20)
 	wait = min(wait, s.opts.BackoffMax)
 	asked := time.Duration(f.RetryAfter) * time.Millisecond
-	again := f.Code.Retryable() && n < s.opts.Attempts && asked <= s.opts.RetryAfter
+	again := f.Code.Retryable() && tries < s.opts.Attempts && asked <= s.opts.RetryAfter
 	if !again {
 		s.emit(event.AttemptFailed{Attempt: n, Error: f, RetryIn: -1}, "")
 		s.count(false)
@@ -146,6 +147,11 @@ func (s *State) failed(f event.Failure) {
 	wait = max(wait, asked)
 	s.emit(event.AttemptFailed{Attempt: n, Error: f, RetryIn: wait.Milliseconds()}, "")
 	s.count(false)
+	if len(s.open.Calls) > 0 {
+		s.failures = tries
+		s.brokeOff(wait)
+		return
+	}
 	s.to(PhaseWaiting)
 	s.do(SetTimer{TimerBackoff, wait}, Show{"retrying", fmt.Sprintf("in %v: %s", wait, f.Message)})
 }
@@ -169,6 +175,7 @@ func (s *State) message() {
 		return
 	}
 	s.count(true)
+	s.failures = 0
 	switch s.attempt.finish {
 	case event.FinishLength:
 		s.truncated = "length"
@@ -178,7 +185,9 @@ func (s *State) message() {
 	}
 	s.emit(event.AssistantMessage{Attempt: s.open.Attempt, Content: content, Finish: s.attempt.finish}, "")
 	for i, c := range calls {
-		s.emit(event.CallRequested{Name: c.Name, Args: c.Args, Index: i, BadArgs: c.Bad}, c.ID)
+		if s.open.Call(c.ID) == nil { // else it went ahead
+			s.emit(event.CallRequested{Name: c.Name, Args: c.Args, Index: i, BadArgs: c.Bad, ProviderID: s.attempt.given[c.ID]}, c.ID)
+		}
 	}
 	if len(calls) == 0 {
 		s.emit(event.StepEnded{}, "")
@@ -213,6 +222,8 @@ func (s *State) progress() {
 	switch {
 	case s.phase == PhaseUnwinding:
 		s.settle()
+	case s.phase == PhaseAsking:
+		s.dispatch()
 	case s.phase != PhaseCalling:
 	case !s.open.answered():
 		s.dispatch()
@@ -238,7 +249,7 @@ func (s *State) nextStep() {
 	}
 	s.emit(event.StepStarted{}, "")
 	s.configure()
-	s.request()
+	s.askNext()
 }
 
 func (s *State) spent() guard.Spent {

@@ -521,9 +521,55 @@ func seeds(t *testing.T, n int) int {
 	return n
 }
 
+// count adds up what a run came to.
+func (w *world) count(phases map[event.TurnOutcome]int, seen map[string]int) {
+	message, failed, asked := false, false, 0
+	for i := range w.recs {
+		p, _ := w.recs[i].Body()
+		switch p := p.(type) {
+		case event.TurnStarted:
+			asked = 0
+		case event.StepStarted:
+			if message && failed {
+				seen["broke off and went on"]++
+			}
+			message, failed = false, false
+		case event.ModelRequest:
+			failed, asked = false, asked+1
+		case event.AttemptFailed:
+			failed = true
+		case event.AssistantMessage:
+			message = true
+		case event.CallStarted:
+			if !message {
+				seen["went ahead"]++
+			}
+		case event.InnerStarted:
+			seen["inner left open"]++
+		case event.InnerEnded:
+			seen["inner ended"]++
+			seen["inner left open"]--
+		case event.ApprovalVoided:
+			if strings.Contains(string(p.ID), ".q") {
+				seen["question voided"]++
+			}
+		case event.ApprovalDecided:
+			if strings.Contains(string(p.ID), ".q") {
+				seen["question answered"]++
+			}
+		case event.TurnEnded:
+			phases[p.Outcome]++
+			if p.Outcome == event.TurnBlocked && asked == 0 {
+				seen["blocked before it asked"]++
+			}
+			message, failed = false, false
+		}
+	}
+}
+
 func simulate(t *testing.T, faults bool) {
 	n := seeds(t, 1500)
-	phases := map[event.TurnOutcome]int{}
+	phases, seen := map[event.TurnOutcome]int{}, map[string]int{}
 	for seed := range n {
 		w := newWorld(t, uint64(seed), turn.Options{Attempts: 2, Budget: guard.Budget{Steps: 3},
 			TurnGate: seed%3 == 0, NoEager: seed%5 == 0})
@@ -538,18 +584,17 @@ func simulate(t *testing.T, faults bool) {
 			}
 		}
 		w.judgeAll()
-		for i := range w.recs {
-			if p, _ := w.recs[i].Body(); p != nil {
-				if e, ok := p.(event.TurnEnded); ok {
-					phases[e.Outcome]++
-				}
-			}
-		}
+		w.count(phases, seen)
 		if t.Failed() {
 			t.Fatalf("seed %d, faults %v", seed, faults)
 		}
 	}
-	t.Logf("%d seeds, turns by outcome: %v", n, phases)
+	t.Logf("%d seeds, turns by outcome: %v, seen: %v", n, phases, seen)
+	for _, what := range []string{"went ahead", "broke off and went on", "inner left open", "inner ended", "question voided", "question answered", "blocked before it asked"} {
+		if seen[what] == 0 {
+			t.Errorf("%s: never: the simulation has shrunk", what)
+		}
+	}
 	for _, o := range []event.TurnOutcome{event.TurnCompleted, event.TurnAborted, event.TurnFailed, event.TurnBlocked, event.TurnBudget} {
 		if phases[o] == 0 {
 			t.Errorf("no turn ended %s: the simulation has shrunk", o)

@@ -80,7 +80,9 @@ type State struct {
 	pack      pack
 	live      map[event.CallID]stageOf
 	fatal     *event.Failure
-	truncated string // why the answer was cut, sticky over later steps
+	failures  int       // attempts of earlier steps that failed, with no whole answer since
+	notBefore time.Time // of the next step's first request
+	truncated string    // why the answer was cut, sticky over later steps
 
 	held    map[event.InputID]bool // waiting input that no turn takes by itself
 	dropped []string               // thrown away unrun while the turn ran
@@ -102,6 +104,7 @@ type attempt struct {
 	finish  event.FinishReason
 	tokens  event.Tokens
 	counted bool
+	given   map[event.CallID]string // ids that the provider gave, where ours are others
 }
 
 // stageOf is what is under way for a call that has not ended.
@@ -359,6 +362,7 @@ func (s *State) arm(kind event.TurnKind, address event.InputID, inputs ...event.
 	s.to(PhaseArmed)
 	s.kind, s.address, s.armed = kind, address, inputs
 	s.how, s.cause, s.fatal, s.truncated, s.dropped = nil, nil, nil, "", nil
+	s.failures, s.notBefore = 0, time.Time{}
 	named := inputs
 	if address != "" {
 		named = append(named[:len(named):len(named)], address)

@@ -40,19 +40,23 @@ func (s *State) streamed(in Streamed) {
 		}
 	case event.CallStart:
 		s.flush()
+		if s.ahead(d.Block) {
+			return
+		}
 		s.put(event.Chunk{Block: d.Block, Kind: event.ChunkArgs, Call: s.callID(d), Name: d.Name}, "")
 	case event.ArgsDelta:
-		if !s.calls(d.Block) {
-			return // of no call that was started
+		if !s.calls(d.Block) || s.ahead(d.Block) {
+			return // of no call that was started, or of one that runs
 		}
 		s.put(event.Chunk{Block: d.Block, Kind: event.ChunkArgs}, d.Text)
 	case event.CallEnd:
-		if !s.calls(d.Block) {
+		if !s.calls(d.Block) || s.ahead(d.Block) {
 			return
 		}
 		s.put(event.Chunk{Block: d.Block, Kind: event.ChunkArgs}, "")
 		s.pack.chunk.Done = true
 		s.flush()
+		s.eager()
 	case event.UsageDelta:
 		t := d.Usage
 		if t.Input != nil {
@@ -154,18 +158,30 @@ func (s *State) flush() {
 }
 
 // callID keeps a provider's id when it is usable and makes one otherwise: an
-// empty or repeated id would tie a result to the wrong call.
+// empty or repeated id would tie a result to the wrong call, one that reads as
+// an inner call's a process.
 func (s *State) callID(d event.CallStart) event.CallID {
 	id := event.CallID(d.ID)
-	if _, taken := s.seen[id]; id != "" && len(id) <= 128 && !taken && !s.open.streams(id) {
+	if _, taken := s.seen[id]; id != "" && len(id) <= 128 && !taken && !s.open.streams(id) && !readsAsInner(d.ID) {
 		return id
 	}
 	for n := len(s.open.Blocks); ; n++ {
 		made := event.CallID(fmt.Sprintf("call_%d_%d_%d_%d", s.turn, s.step, s.open.Attempt, n))
 		if _, taken := s.seen[made]; !taken && !s.open.streams(made) {
+			if s.attempt.given == nil {
+				s.attempt.given = map[event.CallID]string{}
+			}
+			s.attempt.given[made] = strings.ToValidUTF8(d.ID[:min(len(d.ID), 256)], "")
 			return made
 		}
 	}
+}
+
+// readsAsInner reports whether id has the form of an inner call's: a dot and
+// digits at its end.
+func readsAsInner(id string) bool {
+	i := strings.LastIndexByte(id, '.')
+	return i >= 0 && i < len(id)-1 && strings.Trim(id[i+1:], "0123456789") == ""
 }
 
 func (s *Step) streams(id event.CallID) bool {
