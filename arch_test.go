@@ -58,6 +58,7 @@ model/scripted:      event model
 tool/builtin:        event interrupt tool proc +github.com/aymanbagabas/go-udiff +golang.org/x/sys +github.com/bmatcuk/doublestar +github.com/creack/pty
 tool/terminal:       event interrupt tool proc +github.com/creack/pty +golang.org/x/sys
 tool/workflow:       event interrupt tool proc +github.com/dop251/goja
+tool/ask:            event interrupt tool
 tool/web:            event interrupt tool +github.com/JohannesKaufmann/html-to-markdown   later
 gate/shell:          event interrupt tool gate proc   # hooks are processes
 api/remote:          event api +golang.org/x/sys   # the peer of a socket is checked by its uid

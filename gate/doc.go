@@ -36,6 +36,7 @@
 // # What it never does
 //
 // It runs no call, asks no person (the session does, on Ask), records nothing
-// and keeps no state between calls. Of the file system it only follows the links
+// and keeps no state between calls; [Plans], which plan mode asks, is handed to
+// it. Of the file system it only follows the links
 // of paths that rules name.
 package gate
