@@ -153,8 +153,8 @@ func TestPlainModeMovesNoCursor(t *testing.T) {
 	c.sees("allow? [y/N]")
 	c.typed("y\n")
 	c.sees("removed")
-	if strings.Contains(string(c.vt.raw), "\x1b") {
-		t.Errorf("an escape sequence was written: %q", c.vt.raw)
+	if strings.Contains(c.vt.written(), "\x1b") {
+		t.Errorf("an escape sequence was written: %q", c.vt.written())
 	}
 	c.typed("/quit\n")
 	if code := c.leaves(enough); code != 0 {

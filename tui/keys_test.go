@@ -28,7 +28,7 @@ func TestEscStopsAStreamAndSaysSoAtOnce(t *testing.T) {
 	if strings.Contains(c.asked(), "force=true") {
 		t.Error("one Esc forced")
 	}
-	if strings.Contains(string(c.vt.raw), "]0;title") {
+	if strings.Contains(c.vt.written(), "]0;title") {
 		t.Error("the model's escape sequence reached the terminal")
 	}
 	c.typed("\x03\x03")

@@ -148,7 +148,8 @@ func startAs(t *testing.T, argv []string, env ...string) *console {
 		_ = c.slave.Close()
 		<-c.pumped
 		if t.Failed() {
-			t.Logf("log:\n%s\nscreen:\n%s", c.asked(), c.vt.all())
+			raw := c.vt.written()
+			t.Logf("log:\n%s\nscreen:\n%s\nlast bytes:\n%q", c.asked(), c.vt.all(), raw[max(0, len(raw)-3000):])
 		}
 	})
 	return c
@@ -235,6 +236,8 @@ func (c *console) restored() {
 		off, known := c.vt.modes["?25"]
 		return (off || !known) && c.vt.kitty == 0 && !c.vt.modify
 	})
+	c.vt.mu.Lock()
+	defer c.vt.mu.Unlock()
 	for _, mouse := range []string{"?1000", "?1002", "?1003", "?1006", "?1049"} {
 		if _, touched := c.vt.modes[mouse]; touched {
 			c.t.Errorf("mode %s was touched", mouse)

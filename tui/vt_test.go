@@ -242,3 +242,10 @@ func (t *vt) all() string {
 	defer t.mu.Unlock()
 	return strings.Join(append(append([]string(nil), t.gone...), s), "\n")
 }
+
+// written is every byte that came.
+func (t *vt) written() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.raw)
+}
