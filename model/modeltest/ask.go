@@ -16,9 +16,18 @@ type Driver struct {
 	// New returns a driver that asks baseURL. If it is an [io.Closer] the
 	// suite closes it.
 	New func(t testing.TB, baseURL string) model.Model
-	// Wire is the provider that the driver speaks; empty means openai-chat,
-	// the only one that the scripted server speaks so far.
+	// Keyed is New with a key; nil leaves out what is asked of keys.
+	Keyed func(t testing.TB, baseURL, key string) model.Model
+	// Wire is the wire that the driver speaks, one of the names in model; empty
+	// means openai-chat.
 	Wire string
+}
+
+func (d Driver) wire() string {
+	if d.Wire == "" {
+		return model.OpenAIChat
+	}
+	return d.Wire
 }
 
 // Serve starts a strict server for script; it closes with the test.
@@ -57,6 +66,7 @@ type Answer struct {
 	Text      string
 	Reasoning string
 	Signature string
+	Data      string
 	Calls     []Call
 	Usage     event.Tokens
 	Finish    event.FinishReason // empty if none came
@@ -92,6 +102,9 @@ func (a *Answer) take(d event.Delta, err error) {
 		a.Reasoning += d.Text
 		if d.Signature != "" {
 			a.Signature = d.Signature
+		}
+		if d.Data != "" {
+			a.Data = d.Data
 		}
 	case event.CallStart:
 		a.Calls = append(a.Calls, Call{ID: d.ID, Name: d.Name, block: d.Block})
@@ -133,6 +146,46 @@ func (a *Answer) pieces() []string {
 		}
 	}
 	return out
+}
+
+// Content gives what was collected as the message that a history keeps.
+func (a *Answer) Content() event.Content {
+	type key struct {
+		block int
+		kind  byte
+	}
+	var order []key
+	parts := map[key]event.Part{}
+	at := func(block int, kind byte, first event.Part) event.Part {
+		k := key{block, kind}
+		if parts[k] == nil {
+			order = append(order, k)
+			parts[k] = first
+		}
+		return parts[k]
+	}
+	for _, d := range a.Deltas {
+		switch d := d.(type) {
+		case event.TextDelta:
+			p := at(d.Block, 't', event.Text{}).(event.Text)
+			parts[key{d.Block, 't'}] = event.Text{Text: p.Text + d.Text}
+		case event.ReasoningDelta:
+			p := at(d.Block, 'r', event.Reasoning{}).(event.Reasoning)
+			parts[key{d.Block, 'r'}] = event.Reasoning{Text: p.Text + d.Text, Signature: d.Signature, Data: d.Data, Provider: d.Provider}
+		case event.CallStart:
+			at(d.Block, 'c', event.ToolCall{ID: event.CallID(d.ID), Name: d.Name})
+		case event.ArgsDelta:
+			p := at(d.Block, 'c', event.ToolCall{}).(event.ToolCall)
+			p.Args = append(p.Args, d.Text...)
+			parts[key{d.Block, 'c'}] = p
+		case event.CallEnd, event.UsageDelta, event.Finish:
+		}
+	}
+	var c event.Content
+	for _, k := range order {
+		c = append(c, parts[k])
+	}
+	return c
 }
 
 func lines(s ...string) string { return strings.Join(s, "\n") + "\n" }

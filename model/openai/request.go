@@ -3,9 +3,7 @@ package openai
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -20,7 +18,7 @@ import (
 // body builds the request. Its errors are a [*model.Error], or the cause of
 // ctx if it ended while a blob was fetched.
 func (m *Model) body(ctx context.Context, req model.Request) ([]byte, error) {
-	b := builder{ctx: ctx, blob: req.Blob, echo: m.cfg.Echo}
+	b := builder{ctx: ctx, req: req, echo: m.cfg.Echo}
 	if req.System != "" {
 		b.msgs = append(b.msgs, sdk.SystemMessage(req.System))
 	}
@@ -51,12 +49,7 @@ func (m *Model) body(ctx context.Context, req model.Request) ([]byte, error) {
 		extra[m.cfg.MaxTokensField] = *n
 	}
 	p.SetExtraFields(extra)
-	out, err := json.Marshal(p)
-	if err != nil {
-		return nil, &model.Error{Failure: event.Failure{Code: event.FailInternal,
-			Message: "the request could not be written as JSON"}, Err: err}
-	}
-	return out, nil
+	return marshal(p)
 }
 
 func function(t event.ToolSchema) (shared.FunctionDefinitionParam, error) {
@@ -85,7 +78,7 @@ func function(t event.ToolSchema) (shared.FunctionDefinitionParam, error) {
 // and nothing is empty.
 type builder struct {
 	ctx  context.Context
-	blob func(context.Context, event.BlobRef) ([]byte, error)
+	req  model.Request
 	echo bool
 	msgs []sdk.ChatCompletionMessageParamUnion
 
@@ -130,7 +123,8 @@ func (b *builder) assistant(msg event.Message) {
 	}
 	b.calls = append(b.calls, calls...)
 	for _, p := range msg.Content {
-		if r, ok := p.(event.Reasoning); ok && (r.Signature != "" || r.Data != "") {
+		r, ok := p.(event.Reasoning)
+		if ok && (r.Signature != "" || r.Data != "") && (r.Provider == "" || r.Provider == model.OpenAIChat) {
 			b.thought = append(b.thought, r)
 		}
 	}
@@ -158,11 +152,22 @@ func (b *builder) endAssistant() {
 	}
 	slices.SortStableFunc(b.results, func(x, y event.Message) int { return cmp.Compare(place[x.Call], place[y.Call]) })
 	for _, r := range b.results {
-		b.msgs = append(b.msgs, sdk.ToolMessage(b.result(r), string(r.Call)))
+		b.msgs = append(b.msgs, sdk.ToolMessage(b.result(r), callID(r.Call)))
 	}
 	b.user = append(b.user, b.looks...)
 	b.words, b.calls, b.thought, b.results, b.looks = nil, nil, nil, nil, nil
 }
+
+// callID hands an id on as it is, unless another provider made it longer than
+// this wire takes.
+func callID(id event.CallID) string {
+	if len(id) <= maxCallID {
+		return string(id)
+	}
+	return model.WireID(id, maxCallID)
+}
+
+const maxCallID = 40
 
 func (b *builder) said() *sdk.ChatCompletionAssistantMessageParam {
 	msg := &sdk.ChatCompletionAssistantMessageParam{}
@@ -174,8 +179,8 @@ func (b *builder) said() *sdk.ChatCompletionAssistantMessageParam {
 		if !json.Valid(c.Args) {
 			args = "{}" // never: the turn records only valid ones
 		}
-		fn := &sdk.ChatCompletionMessageFunctionToolCallParam{ID: string(c.ID)}
-		fn.Function.Name = orElse(c.Name, "unnamed")
+		fn := &sdk.ChatCompletionMessageFunctionToolCallParam{ID: callID(c.ID)}
+		fn.Function.Name = b.req.CallName(c.Name)
 		fn.Function.Arguments = args
 		msg.ToolCalls = append(msg.ToolCalls, sdk.ChatCompletionMessageToolCallUnionParam{OfFunction: fn})
 	}
@@ -227,43 +232,19 @@ func (b *builder) parts(c event.Content) []sdk.ChatCompletionContentPartUnionPar
 }
 
 func (b *builder) image(p event.Image) sdk.ChatCompletionContentPartUnionParam {
-	data, err := b.bytes(p.Data, p.Blob)
-	if err != nil {
-		return absent("image", p.Name, err)
+	a := b.req.Image(b.ctx, p)
+	if a.Words != "" {
+		return sdk.TextContentPart(a.Words)
 	}
-	return sdk.ImageContentPart(sdk.ChatCompletionContentPartImageImageURLParam{URL: dataURL(p.MediaType, data)})
+	return sdk.ImageContentPart(sdk.ChatCompletionContentPartImageImageURLParam{URL: a.DataURL()})
 }
 
 func (b *builder) file(p event.File) sdk.ChatCompletionContentPartUnionParam {
-	data, err := b.bytes(p.Data, p.Blob)
-	if err != nil {
-		return absent("file", p.Name, err)
-	}
-	kind, _, _ := strings.Cut(p.MediaType, ";")
-	if strings.HasPrefix(kind, "text/") || kind == "application/json" {
-		return sdk.TextContentPart(fmt.Sprintf("<file name=%q>\n%s\n</file>", p.Name, strings.ToValidUTF8(string(data), "\uFFFD")))
+	a := b.req.File(b.ctx, p)
+	if a.Words != "" {
+		return sdk.TextContentPart(a.Words)
 	}
 	return sdk.FileContentPart(sdk.ChatCompletionContentPartFileFileParam{
-		Filename: param.NewOpt(p.Name), FileData: param.NewOpt(dataURL(p.MediaType, data)),
+		Filename: param.NewOpt(p.Name), FileData: param.NewOpt(a.DataURL()),
 	})
-}
-
-func (b *builder) bytes(data []byte, ref *event.BlobRef) ([]byte, error) {
-	if ref == nil {
-		return data, nil
-	}
-	if b.blob == nil {
-		return nil, fmt.Errorf("%s is not at hand", ref.Digest)
-	}
-	return b.blob(b.ctx, *ref)
-}
-
-// absent stands for what could not be fetched: the model is told, the request
-// goes on.
-func absent(kind, name string, err error) sdk.ChatCompletionContentPartUnionParam {
-	return sdk.TextContentPart(fmt.Sprintf("[the %s %q is missing: %v]", kind, name, err))
-}
-
-func dataURL(mediaType string, data []byte) string {
-	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(data)
 }

@@ -14,23 +14,51 @@ import (
 // player writes one answer. It stops at the first step after the client left
 // or the server closed.
 type player struct {
-	s     *Server
-	w     http.ResponseWriter
-	ctx   context.Context
-	req   *Request
-	view  view
-	split int
+	s      *Server
+	w      http.ResponseWriter
+	ctx    context.Context
+	req    *Request
+	view   view
+	split  int
+	tongue tongue
 
 	begun    bool // headers are out
-	spoke    bool // a chunk is out
-	calls    int  // opened in this answer
 	thought  strings.Builder
 	finished bool
 	noDone   bool
 }
 
+// tongue says a script's steps in the words of one wire. Its methods write
+// through the player.
+type tongue interface {
+	text(s string)
+	reasoning(s string)
+	// sign and redacted end a block of thinking and return it as a request
+	// will have to bring it back.
+	sign(thought, signature string) ReasoningBlock
+	redacted(data string) ReasoningBlock
+	call(id, name string)
+	args(fragment string)
+	end()
+	usage(in, out *int64)
+	finish(reason string)
+	ping()
+	fault(kind, words string)
+	done() // the end of an answer that finished
+}
+
+func newTongue(p *player) tongue {
+	switch p.req.Wire {
+	case wireMessages:
+		return &messages{p: p}
+	case wireResponses:
+		return &responses{p: p}
+	}
+	return &chat{p: p}
+}
+
 func (p *player) play(b *block) {
-	p.view = newView(p.req)
+	p.view, p.tongue = newView(p.req), newTongue(p)
 	for i := range b.steps {
 		if b.steps[i].op != opHold && b.steps[i].op != opHTTP && b.steps[i].op != opHTML {
 			p.headers()
@@ -41,7 +69,7 @@ func (p *player) play(b *block) {
 	}
 	p.headers()
 	if p.finished && !p.noDone {
-		p.write([]byte("data: [DONE]\n\n"))
+		p.tongue.done()
 	}
 }
 
@@ -63,29 +91,35 @@ func (p *player) do(s *step) bool {
 	}
 	switch s.op {
 	case opText:
-		p.delta(map[string]any{"content": p.view.fill(s.text, false)})
+		p.tongue.text(p.view.fill(s.text, false))
 	case opType:
 		return p.typeWords(s)
 	case opReasoning:
 		text := p.view.fill(s.text, false)
 		p.thought.WriteString(text)
-		p.delta(map[string]any{"reasoning_content": text})
+		p.tongue.reasoning(text)
 	case opSignature:
-		p.s.sign(ReasoningBlock{Text: p.thought.String(), Signature: s.text})
+		thought := p.thought.String()
 		p.thought.Reset()
-		p.delta(map[string]any{"reasoning_signature": s.text})
+		p.s.sign(p.tongue.sign(thought, s.text))
+	case opRedacted:
+		p.s.sign(p.tongue.redacted(s.text))
 	case opCall:
-		p.call(s)
+		p.tongue.call(p.view.fill(s.id, false), s.name)
+		if s.text != "" {
+			p.tongue.args(p.view.fill(s.text, true))
+		}
 	case opArgs:
-		p.args(p.view.fill(s.text, true))
+		p.tongue.args(p.view.fill(s.text, true))
 	case opEnd:
+		p.tongue.end()
 	case opUsage:
-		p.event(map[string]any{"choices": []any{}, "usage": usage(s)})
+		p.tongue.usage(s.in, s.out)
 	case opFinish:
 		p.finished = true
-		p.event(map[string]any{"choices": []any{choice(map[string]any{}, s.text)}})
+		p.tongue.finish(s.text)
 	case opPing:
-		p.write([]byte(": ping\n\n"))
+		p.tongue.ping()
 	case opWait, opHold:
 		return p.wait(s.d)
 	case opHeaders: // sent before
@@ -107,7 +141,7 @@ func (p *player) do(s *step) bool {
 		_, _ = io.WriteString(p.w, "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body><h1>Sign in</h1></body></html>\n")
 		return false
 	case opError:
-		p.event(map[string]any{"error": map[string]any{"type": s.name, "message": s.text, "code": nil}})
+		p.tongue.fault(s.name, s.text)
 	case opRaw:
 		p.write([]byte(s.text))
 	case opSplit:
@@ -132,7 +166,7 @@ func (p *player) group(s *step) bool {
 // typeWords sends word by word, each with the space after it.
 func (p *player) typeWords(s *step) bool {
 	for _, w := range strings.SplitAfter(p.view.fill(s.text, false), " ") {
-		p.delta(map[string]any{"content": w})
+		p.tongue.text(w)
 		if !p.wait(s.d) {
 			return false
 		}
@@ -140,57 +174,12 @@ func (p *player) typeWords(s *step) bool {
 	return true
 }
 
-func (p *player) call(s *step) {
-	p.calls++
-	p.delta(map[string]any{"tool_calls": []any{map[string]any{
-		"index": p.calls - 1, "id": p.view.fill(s.id, false), "type": "function",
-		"function": map[string]any{"name": s.name, "arguments": ""},
-	}}})
-	if s.text != "" {
-		p.args(p.view.fill(s.text, true))
-	}
-}
-
-func (p *player) args(fragment string) {
-	p.delta(map[string]any{"tool_calls": []any{map[string]any{
-		"index": max(p.calls-1, 0), "function": map[string]any{"arguments": fragment},
-	}}})
-}
-
-func usage(s *step) map[string]any {
-	u := map[string]any{}
-	var total int64
-	if s.in != nil {
-		u["prompt_tokens"] = *s.in
-		total += *s.in
-	}
-	if s.out != nil {
-		u["completion_tokens"] = *s.out
-		total += *s.out
-	}
-	u["total_tokens"] = total
-	return u
-}
-
-func choice(delta map[string]any, finish any) map[string]any {
-	return map[string]any{"index": 0, "delta": delta, "finish_reason": finish}
-}
-
-func (p *player) delta(d map[string]any) {
-	if !p.spoke {
-		p.spoke = true
-		d["role"] = "assistant"
-	}
-	p.event(map[string]any{"choices": []any{choice(d, nil)}})
-}
-
-// event sends one chunk.
-func (p *player) event(fields map[string]any) {
-	fields["id"] = "chatcmpl-" + strconv.Itoa(p.req.N)
-	fields["object"] = "chat.completion.chunk"
-	fields["created"] = p.req.At.Unix()
-	fields["model"] = "scripted"
+// event sends one event; a name of "" is none.
+func (p *player) event(name string, fields map[string]any) {
 	var b bytes.Buffer
+	if name != "" {
+		b.WriteString("event: " + name + "\n")
+	}
 	b.WriteString("data: ")
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -265,5 +254,5 @@ func (p *player) status(s *step) {
 		_, _ = io.WriteString(p.w, s.text)
 		return
 	}
-	refuse(p.w, s.n, "scripted_error", "the script says "+strconv.Itoa(s.n))
+	refuse(p.w, p.req.Wire, s.n, "scripted_error", "the script says "+strconv.Itoa(s.n))
 }

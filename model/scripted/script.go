@@ -39,6 +39,7 @@ const (
 	opType
 	opReasoning
 	opSignature
+	opRedacted
 	opCall
 	opArgs
 	opEnd

@@ -40,11 +40,12 @@ type Server struct {
 
 // Request is one recorded request. Its fields do not change.
 type Request struct {
-	N      int // from 1
+	N      int    // from 1
+	Wire   string // openai-chat, openai-responses or anthropic
 	At     time.Time
 	Header http.Header
 	Body   []byte
-	Chat   ChatRequest // zero if the body could not be read
+	Chat   ChatRequest // in the words of chat completions on every wire; zero if the body could not be read
 	Refuse error       // why it was answered with 400
 
 	done chan struct{}
@@ -122,28 +123,35 @@ func (s *Server) end() {
 	})
 }
 
-// ServeHTTP answers chat completions and the list of models, with or without
-// /v1 before the path.
+// ServeHTTP answers chat completions, responses, messages and the list of
+// models, with or without /v1 before the path.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	wire := ""
 	switch r.URL.Path {
 	case "/v1/models", "/models":
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"scripted","object":"model","owned_by":"ripcord"}]}`)
 		return
 	case "/v1/chat/completions", "/chat/completions":
+		wire = wireChat
+	case "/v1/responses", "/responses":
+		wire = wireResponses
+	case "/v1/messages", "/messages":
+		wire = wireMessages
 	default:
-		refuse(w, http.StatusNotFound, "not_found", "the scripted model answers /v1/chat/completions and /v1/models only")
+		refuse(w, wireChat, http.StatusNotFound, "not_found",
+			"the scripted model answers /v1/chat/completions, /v1/responses, /v1/messages and /v1/models only")
 		return
 	}
 	if r.Method != http.MethodPost {
-		refuse(w, http.StatusMethodNotAllowed, "invalid_request_error", "use POST")
+		refuse(w, wire, http.StatusMethodNotAllowed, "invalid_request_error", "use POST")
 		return
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, 64<<20))
 	if err != nil {
 		return // the client left
 	}
-	req, b := s.admit(r.Header, body)
+	req, b := s.admit(wire, r.Header, body)
 	unwatch := context.AfterFunc(r.Context(), func() { s.left(req) })
 	defer s.release(req)
 	defer func() {
@@ -153,7 +161,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	if req.Refuse != nil {
-		refuse(w, http.StatusBadRequest, "invalid_request_error", req.Refuse.Error())
+		refuse(w, wire, http.StatusBadRequest, "invalid_request_error", req.Refuse.Error())
 		return
 	}
 	p := player{s: s, w: w, ctx: r.Context(), req: req, split: s.script.split}
@@ -166,9 +174,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // admit records a request and chooses its answer.
-func (s *Server) admit(header http.Header, body []byte) (*Request, *block) {
-	req := &Request{At: time.Now(), Header: header.Clone(), Body: body, done: make(chan struct{})}
-	err := json.Unmarshal(body, &req.Chat)
+func (s *Server) admit(wire string, header http.Header, body []byte) (*Request, *block) {
+	req := &Request{Wire: wire, At: time.Now(), Header: header.Clone(), Body: body, done: make(chan struct{})}
+	var strict, err error
+	switch wire {
+	case wireMessages:
+		req.Chat, strict, err = readMessages(header, body)
+	case wireResponses:
+		req.Chat, strict, err = readResponses(body)
+	default:
+		err = json.Unmarshal(body, &req.Chat)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, req)
@@ -176,10 +192,13 @@ func (s *Server) admit(header http.Header, body []byte) (*Request, *block) {
 	req.N = len(s.requests)
 	switch {
 	case err != nil:
-		req.Refuse = fmt.Errorf("the request is not JSON of a chat completion: %w", err)
+		req.Refuse = fmt.Errorf("the request is not JSON of this wire: %w", err)
 	case !req.Chat.Stream:
 		req.Refuse = fmt.Errorf("the scripted model only streams: set stream to true")
-	case !s.lenient:
+	case s.lenient:
+	case strict != nil:
+		req.Refuse = strict
+	default:
 		req.Refuse = s.judge(req.Chat.Messages)
 	}
 	if req.Refuse != nil {
@@ -195,7 +214,7 @@ func (s *Server) admit(header http.Header, body []byte) (*Request, *block) {
 func (s *Server) judge(messages []Message) error {
 	for i, m := range messages {
 		for _, b := range m.Reasoning {
-			if b.Signature != "" && !s.signed[b] {
+			if (b.Signature != "" || b.Data != "") && !s.signed[b] {
 				return fmt.Errorf("message %d holds reasoning whose signature is not of this text", i)
 			}
 		}
@@ -253,8 +272,12 @@ func (s *Server) sign(b ReasoningBlock) {
 	s.signed[b] = true
 }
 
-func refuse(w http.ResponseWriter, status int, kind, message string) {
+func refuse(w http.ResponseWriter, wire string, status int, kind, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": message, "type": kind, "code": nil}})
+	body := map[string]any{"error": map[string]any{"message": message, "type": kind, "code": nil}}
+	if wire == wireMessages {
+		body = map[string]any{"type": "error", "error": map[string]any{"message": message, "type": kind}}
+	}
+	_ = json.NewEncoder(w).Encode(body)
 }

@@ -41,8 +41,8 @@ func parseStep(word, rest string) (s step, err error) {
 	case "text", "reasoning", "args", "raw":
 		s.op = map[string]op{"text": opText, "reasoning": opReasoning, "args": opArgs, "raw": opRaw}[word]
 		s.text, err = words(rest)
-	case "signature":
-		s.op = opSignature
+	case "signature", "redacted":
+		s.op = map[string]op{"signature": opSignature, "redacted": opRedacted}[word]
 		s.text, err = words(rest)
 	case "type":
 		s.op = opType
