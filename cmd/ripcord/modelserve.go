@@ -28,12 +28,15 @@ func modelCmd(a *app) *cobra.Command {
 func modelServe(a *app) *cobra.Command {
 	var addr string
 	cmd := &cobra.Command{
-		Use: "serve SCRIPT", Short: "Serve a script as a chat-completions model, until interrupted", Args: cobra.ExactArgs(1),
-		Long: `Serve a script as a chat-completions model, until interrupted. The address is
-the first line on stdout. "ripcord model help" prints the script format.`,
+		Use: "serve SCRIPT", Short: "Serve a script as a model over three wires, until interrupted", Args: cobra.ExactArgs(1),
+		Long: `Serve a script as a model, until interrupted. The first line on stdout is the
+base URL; the lines after it name each provider (RIPCORD_PROVIDER) that can be
+set with it, and where that one asks: chat completions, responses, messages.
+"ripcord model help" prints the script format.`,
 		Example: `  ripcord model serve answers.txt
   ripcord model serve answers.txt --addr 127.0.0.1:8123
-  RIPCORD_BASE_URL=http://127.0.0.1:8123/v1 ripcord run hello`,
+  RIPCORD_BASE_URL=http://127.0.0.1:8123/v1 ripcord run hello
+  RIPCORD_PROVIDER=anthropic RIPCORD_BASE_URL=http://127.0.0.1:8123/v1 ripcord run hello`,
 		RunE: a.plain(func(ctx context.Context, args []string) error {
 			script, err := readScript(args[0])
 			if err != nil {
@@ -44,6 +47,9 @@ the first line on stdout. "ripcord model help" prints the script format.`,
 				return usagef("choose another --addr", "%v", err)
 			}
 			a.print("%s\n", s.URL())
+			for _, w := range scripted.Wires() {
+				a.print("%-17s %s%s\n", w.Provider, s.URL(), w.Path)
+			}
 			<-ctx.Done()
 			return s.Close()
 		}),
