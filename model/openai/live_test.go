@@ -22,59 +22,48 @@ import (
 
 var errStop = errors.New("stopped by the test")
 
-// proves MOD-03, INT-45: 50 random moments, before the headers, at them, and
-// anywhere in the words.
+// bound is how long a condition may take on a busy machine.
+const bound = 30 * time.Second
+
+// proves MOD-03, INT-45: at random moments, before the headers, at them, and
+// anywhere in the words, the server sees the stop.
 func TestTheServerSeesTheStopAtAnyMoment(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	scripts := []string{
-		"answer\n hold 8ms\n type 1ms " + strings.Repeat("word ", 200),
-		"answer\n split 3\n type 1ms " + strings.Repeat("wörd ", 200),
-		"(R'think' P W(1ms)) x 200", "C(c1,write) (A'frag' W(1ms)) x 200",
+		"answer\n hold 1ms\n type 1ms " + strings.Repeat("word ", 2000),
+		"answer\n split 3\n type 1ms " + strings.Repeat("wörd ", 2000),
+		"(R'think' P W(1ms)) x 2000", "C(c1,write) (A'frag' W(1ms)) x 2000",
 	}
-	// A busy machine delays whoever watches: five of fifty may seem late, none
-	// very late.
-	const bound, outer, slack = 100 * time.Millisecond, 2 * time.Second, 5
-	late := 0
-	judge := func(what string, after, d time.Duration) {
-		if d > bound {
-			late++
-			t.Logf("after %v: %s %v later", after, what, d)
-		}
-		if d > outer {
-			t.Errorf("after %v: %s %v later", after, what, d)
-		}
-	}
-	for i := range 50 {
+	for i := range 24 {
 		srv := modeltest.Serve(t, scripts[i%len(scripts)])
-		m := open(t, openai.Config{BaseURL: srv.URL()})
-		after := time.Duration(rng.IntN(25_000)) * time.Microsecond
 		ctx, cancel := context.WithCancelCause(t.Context())
-		var at time.Time
-		timer := time.AfterFunc(after, func() { at = time.Now(); cancel(errStop) })
-		a := modeltest.Ask(ctx, m, modeltest.Say("go"))
-		back := time.Now()
-		timer.Stop()
-		if a.Err != errStop {
-			t.Fatalf("after %v: got %v", after, a.Err)
-		}
-		judge("Stream returned", after, back.Sub(at))
-		for _, r := range srv.Requests() { // none if the stop came before the connection
-			gone, ok := r.Gone()
-			if !ok {
-				t.Errorf("after %v: the server did not see it", after)
-				continue
+		left := rng.IntN(30) // reads of the body before the stop
+		req := modeltest.Say("go")
+		req.Activity = func(int) {
+			if left--; left < 0 {
+				cancel(errStop)
 			}
-			judge("the server saw it", after, gone.Sub(at))
 		}
-	}
-	if late > slack {
-		t.Errorf("%d of 50 stops took longer than %v", late, bound)
+		a := modeltest.Ask(ctx, open(t, openai.Config{BaseURL: srv.URL()}), req)
+		cancel(nil)
+		if a.Err != errStop {
+			t.Fatalf("round %d: got %v", i, a.Err)
+		}
+		r := srv.Requests()[0]
+		select {
+		case <-r.Done():
+		case <-time.After(bound):
+			t.Fatalf("round %d: the connection stayed open", i)
+		}
+		if _, ok := r.Gone(); !ok {
+			t.Errorf("round %d: the server did not see it", i)
+		}
 	}
 }
 
 // proves MOD-03 on HTTP/2: the stream is reset, whether or not anybody reads.
 func TestTheStopReachesTheServerOverHTTP2(t *testing.T) {
-	seen := make(chan time.Time, 1)
+	seen := make(chan struct{})
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor != 2 {
 			t.Errorf("spoke %s", r.Proto)
@@ -83,7 +72,7 @@ func TestTheStopReachesTheServerOverHTTP2(t *testing.T) {
 		fmt.Fprint(w, data(words("hi")))
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
-		seen <- time.Now()
+		close(seen)
 	}))
 	srv.EnableHTTP2 = true
 	srv.StartTLS()
@@ -91,14 +80,14 @@ func TestTheStopReachesTheServerOverHTTP2(t *testing.T) {
 	m := open(t, openai.Config{BaseURL: srv.URL + "/v1", HTTPClient: srv.Client()})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	var at time.Time
 	for d, err := range m.Stream(ctx, modeltest.Say("go")) {
 		if d != nil {
-			at = time.Now()
 			cancel(errStop)
 			// The connection goes while the loop's body holds the stream up.
-			if late := (<-seen).Sub(at); late > time.Second {
-				t.Errorf("the server saw it %v later", late)
+			select {
+			case <-seen:
+			case <-time.After(bound):
+				t.Error("the server did not see the stop")
 			}
 		} else if err != errStop {
 			t.Errorf("got %v", err)
@@ -106,40 +95,20 @@ func TestTheStopReachesTheServerOverHTTP2(t *testing.T) {
 	}
 }
 
-// proves MOD-02, durability 68: the finish is obeyed at once, the socket open.
-func TestAFinishedStreamReturnsWithin50Milliseconds(t *testing.T) {
-	for script, bound := range map[string]time.Duration{
-		"T'hi' F(stop) U(1,2) HANG": 50 * time.Millisecond,
-		"answer\n text hi\n finish stop\n usage 1 2\n raw \"data: [DONE]\\n\\n\"\n hang": 50 * time.Millisecond,
-		"answer\n text hi\n finish stop\n raw \"data: [DONE]\"\n raw \"\\n\"\n hang":     50 * time.Millisecond,
-		"T'hi' F(stop) HANG": 600 * time.Millisecond, // waits for usage that does not come
+// proves MOD-02, durability 68: a finish whose counts came is obeyed while the
+// socket stays open, however long one would wait for counts.
+func TestAFinishedStreamIsNotHeldByItsSocket(t *testing.T) {
+	for _, script := range []string{
+		"T'hi' F(stop) U(1,2) HANG",
+		"answer\n text hi\n finish stop\n usage 1 2\n raw \"data: [DONE]\\n\\n\"\n hang",
+		"answer\n text hi\n finish stop\n raw \"data: [DONE]\"\n raw \"\\n\"\n hang",
 	} {
-		best := time.Hour // the machine may be busy: one quick run of three shows the code is
-		for range 3 {
-			srv := modeltest.Serve(t, script)
-			var from time.Time
-			m := open(t, openai.Config{BaseURL: srv.URL()})
-			finish := event.FinishReason("")
-			for d, err := range m.Stream(t.Context(), modeltest.Say("go")) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				switch d := d.(type) {
-				case event.TextDelta:
-					from = time.Now()
-				case event.Finish:
-					finish = d.Reason
-				default:
-				}
-			}
-			if finish != event.FinishStop {
-				t.Fatalf("%s: finish %q", script, finish)
-			}
-			best = min(best, time.Since(from))
+		ctx, cancel := context.WithTimeoutCause(t.Context(), bound, errors.New("it waits for the socket"))
+		m := open(t, openai.Config{BaseURL: modeltest.Serve(t, script).URL(), UsageWait: time.Hour})
+		if a := modeltest.Ask(ctx, m, modeltest.Say("go")); a.Err != nil || a.Finish != event.FinishStop {
+			t.Errorf("%s: got %+v", script, a)
 		}
-		if best > bound {
-			t.Errorf("%s: returned after %v, want %v", script, best, bound)
-		}
+		cancel()
 	}
 }
 

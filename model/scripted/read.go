@@ -17,6 +17,19 @@ const (
 	wireMessages  = "anthropic"
 )
 
+// WirePath is a provider whose wire the server speaks, and where below the base
+// URL it does.
+type WirePath struct{ Provider, Path string }
+
+// Wires lists what the server speaks.
+func Wires() []WirePath {
+	return []WirePath{
+		{wireChat, "/chat/completions"},
+		{wireResponses, "/responses"},
+		{wireMessages, "/messages"},
+	}
+}
+
 var (
 	plainID   = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 	plainName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)

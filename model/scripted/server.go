@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -126,23 +127,19 @@ func (s *Server) end() {
 // ServeHTTP answers chat completions, responses, messages and the list of
 // models, with or without /v1 before the path.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	wire := ""
-	switch r.URL.Path {
-	case "/v1/models", "/models":
+	path := strings.TrimPrefix(r.URL.Path, "/v1")
+	if path == "/models" {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"scripted","object":"model","owned_by":"ripcord"}]}`)
 		return
-	case "/v1/chat/completions", "/chat/completions":
-		wire = wireChat
-	case "/v1/responses", "/responses":
-		wire = wireResponses
-	case "/v1/messages", "/messages":
-		wire = wireMessages
-	default:
+	}
+	at := slices.IndexFunc(Wires(), func(w WirePath) bool { return w.Path == path })
+	if at < 0 {
 		refuse(w, wireChat, http.StatusNotFound, "not_found",
 			"the scripted model answers /v1/chat/completions, /v1/responses, /v1/messages and /v1/models only")
 		return
 	}
+	wire := Wires()[at].Provider
 	if r.Method != http.MethodPost {
 		refuse(w, wire, http.StatusMethodNotAllowed, "invalid_request_error", "use POST")
 		return
