@@ -13,6 +13,7 @@ import (
 
 	"github.com/ripcord-go/ripcord/api"
 	"github.com/ripcord-go/ripcord/api/remote"
+	"github.com/ripcord-go/ripcord/config"
 	"github.com/ripcord-go/ripcord/event"
 )
 
@@ -25,6 +26,9 @@ type app struct {
 	out    *sink
 	wire   func(ctx context.Context, a *app, n need) (*engine, error)
 	flags  flags
+
+	set    *config.Settings // read once; see settings
+	setDir string           // for which workspace
 }
 
 // flags are those of more than one verb.

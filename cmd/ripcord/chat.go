@@ -43,6 +43,9 @@ func (a *app) chat(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	if a.flags.yes {
+		a.say(allNow)
+	}
 	exit, err := a.converse(ctx, e, name, cwd, stdout)
 	a.closeBooks(e)
 	if err != nil {

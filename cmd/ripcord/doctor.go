@@ -85,7 +85,7 @@ func (a *app) examine(ctx context.Context) []check {
 	} else {
 		checks = append(checks, checkStorage(root))
 	}
-	checks = append(checks, checkProcesses(root), a.checkModel(ctx), a.checkTerminal(), a.checkSocket())
+	checks = append(checks, checkProcesses(root), a.checkSettings(), a.checkModel(ctx), a.checkTerminal(), a.checkSocket())
 	if err == nil {
 		checks = append(checks, a.checkSessions(ctx)...)
 	}
@@ -151,23 +151,40 @@ func checkProcesses(root string) check {
 	return ok("processes", "lane %s: %s", d.Lane, d.Why)
 }
 
+// checkSettings says whose word is taken.
+func (a *app) checkSettings() check {
+	cwd, err := a.workspace()
+	if err != nil {
+		return bad("settings", "name a folder that is there", "%v", err)
+	}
+	set, err := a.settings(cwd, true)
+	if err != nil {
+		e := explain(err)
+		return bad("settings", e.Hint, "%s", e.Message)
+	}
+	if notice := set.Notice(); notice != "" {
+		return warn("settings", "ripcord trust --show", "%s", notice)
+	}
+	return ok("settings", "project trust: %s; %d hooks, %d rules; `ripcord config show --origin` lists all", set.Project.Trust, len(set.Hooks), len(set.Permissions.Rules))
+}
+
 func (a *app) checkModel(ctx context.Context) check {
 	cwd, err := a.workspace()
 	if err != nil {
 		return bad("model", "name a folder that is there", "%v", err)
 	}
-	set, err := readSettings(a.env, cwd)
+	set, err := a.settings(cwd, true)
 	if err != nil {
 		e := explain(err)
 		return bad("model", e.Hint, "%s", e.Message)
 	}
 	peers := model.Loopback(ctx, time.Second)
-	c, err := model.Choose(set.value, a.modelChoice(), true, peers)
+	c, err := model.Choose(set.Value, a.modelChoice(), true, peers)
 	if err != nil {
 		e := explain(err)
 		return bad("model", e.Hint, "%s", e.Message)
 	}
-	if c.Provider == model.Scripted && set.value("RIPCORD_PROVIDER") == "" && a.flags.provider == "" {
+	if c.Provider == model.Scripted && set.Value("RIPCORD_PROVIDER") == "" && a.flags.provider == "" {
 		return warn("model", "`ripcord run` needs RIPCORD_PROVIDER, RIPCORD_BASE_URL or a key", "the scripted model, no AI: %s", c.Why)
 	}
 	if c.Provider == model.Scripted {

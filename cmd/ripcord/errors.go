@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/config"
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/journal"
 	"github.com/ripcord-go/ripcord/model"
@@ -36,6 +37,10 @@ func explain(err error) *api.Error {
 	var me *model.Error
 	if errors.As(err, &me) {
 		return &api.Error{Code: me.Code, Message: me.Message, Hint: me.Hint, Err: err}
+	}
+	var ce *config.Error
+	if errors.As(err, &ce) {
+		return &api.Error{Code: event.FailConfig, Message: ce.Message, Hint: ce.Hint, Err: err}
 	}
 	var busy *journal.BusyError
 	var damaged *journal.DamagedError

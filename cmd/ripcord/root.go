@@ -43,7 +43,7 @@ func newRoot(a *app) *cobra.Command {
 	a.modelFlags(root)
 	a.chatFlags(root)
 	root.AddCommand(runCmd(a), continueCmd(a), resumeCmd(a), interruptCmd(a), sessionsCmd(a), logCmd(a),
-		jobsCmd(a), modelCmd(a), doctorCmd(a), demoCmd(a), versionCmd(a), completionCmd(a))
+		jobsCmd(a), modelCmd(a), configCmd(a), trustCmd(a), doctorCmd(a), demoCmd(a), versionCmd(a), completionCmd(a))
 	root.AddCommand(laterCmds()...)
 	strict(root)
 	return root
@@ -53,7 +53,7 @@ func newRoot(a *app) *cobra.Command {
 func (a *app) modelFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&a.flags.model, "model", "", "model to ask (RIPCORD_MODEL)")
-	f.StringVar(&a.flags.provider, "provider", "", "openai-chat or scripted (RIPCORD_PROVIDER)")
+	f.StringVar(&a.flags.provider, "provider", "", "openai-chat, openai-responses, anthropic or scripted (RIPCORD_PROVIDER)")
 	f.StringVar(&a.flags.baseURL, "base-url", "", "address of the model server, with /v1 (RIPCORD_BASE_URL)")
 	a.cwdFlag(cmd)
 }
@@ -106,7 +106,6 @@ func laterCmds() []*cobra.Command {
 		{"attach", "use `ripcord log follow ID`"},
 		{"nodes", "sessions are this machine's alone for now"},
 		{"routine", "use cron with `ripcord run`"},
-		{"config", "settings are read from .ripcord.toml and config.toml; see the README"},
 	}
 	var out []*cobra.Command
 	for _, v := range verbs {

@@ -217,12 +217,12 @@ func (a *app) attempt(ctx context.Context, j job) outcome {
 	if err != nil {
 		return refuse(err)
 	}
-	set, err := readSettings(a.env, cwd)
+	set, err := a.settings(cwd, false)
 	if err != nil {
 		return refuse(err)
 	}
 	if j.timeout == 0 {
-		j.timeout = set.timeout()
+		j.timeout = set.Timeout
 	}
 	defer a.stops.limit(j.timeout)()
 	text := ""
@@ -239,7 +239,7 @@ func (a *app) attempt(ctx context.Context, j job) outcome {
 		a.say("model %s", e.model)
 	}
 	if j.yes {
-		a.say("--yes: every tool call runs without asking, commands and changes to files included")
+		a.say(allNow)
 	}
 	j.open.Cwd = cwd
 	o := a.drive(ctx, e, j, text)

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/ripcord-go/ripcord/config"
 )
 
 // maxInstructions bounds what AGENTS.md files add to the system text, bytes.
@@ -45,7 +47,7 @@ func instructions(cwd string) string {
 	slices.Reverse(files)
 	var parts []string
 	for _, f := range files {
-		if text, err := readFound(f); err == nil && len(text) > 0 {
+		if text, err := config.ReadFound(f); err == nil && len(text) > 0 {
 			parts = append(parts, strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD"))
 		}
 	}

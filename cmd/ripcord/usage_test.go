@@ -57,7 +57,7 @@ func TestWrongUseIsRefusedWithOneSentence(t *testing.T) {
 		"model serve /nonexistent/x": "cannot be read", "completion tcsh": "use bash, zsh", "version x": "",
 		"send s_1 --now x": later, "send --help": later, "run a --drain": later, "retry s_1": later, "rewind s_1": later, "fork s_1": later,
 		"guard replay s_1": later, "sessions search x": later, "sessions export s_1": later, "sessions gc": later, "serve": later,
-		"acp": later, "attach s_1": later, "nodes": later, "routine list": later, "config show --origin": later,
+		"acp": later, "attach s_1": later, "nodes": later, "routine list": later, "config": "use one of show", "config show x": "", "trust x": "", "trust --show --revoke": "give one of them",
 	} {
 		code, out, err := cli(t, strings.Fields(args)...)
 		if code != exitUsage || out != "" || !strings.Contains(err, want) || !strings.HasPrefix(err, "ripcord: ") ||

@@ -6,16 +6,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/ripcord-go/ripcord"
 	"github.com/ripcord-go/ripcord/api"
-	"github.com/ripcord-go/ripcord/gate"
 	"github.com/ripcord-go/ripcord/journal"
 	"github.com/ripcord-go/ripcord/journal/file"
 	"github.com/ripcord-go/ripcord/model"
-	"github.com/ripcord-go/ripcord/model/openai"
 	"github.com/ripcord-go/ripcord/model/scripted"
 	"github.com/ripcord-go/ripcord/proc"
+	"github.com/ripcord-go/ripcord/tool"
 	"github.com/ripcord-go/ripcord/tool/builtin"
 	"github.com/ripcord-go/ripcord/turn"
 )
@@ -54,8 +54,9 @@ func wire(ctx context.Context, a *app, n need) (_ *engine, err error) {
 		if err := a.wireModel(ctx, n, &cfg, e, &owned); err != nil {
 			return nil, err
 		}
-		cfg.Tools = builtin.Tools(builtin.Options{Host: host})
-		cfg.Gate = gate.Rules{Policy: policy(n)}
+		if err := a.wireTools(n, root, &cfg, &owned); err != nil {
+			return nil, err
+		}
 	}
 	rt, err := ripcord.New(cfg)
 	if err != nil {
@@ -69,15 +70,25 @@ func wire(ctx context.Context, a *app, n need) (_ *engine, err error) {
 	return e, nil
 }
 
-// policy is what happens to calls that ask.
-func policy(n need) gate.Policy {
-	switch {
-	case n.yes:
-		return gate.YesAll
-	case n.chat:
-		return gate.AskPerson
+// wireTools lists the tools, and what stands before each call of one.
+func (a *app) wireTools(n need, root string, cfg *ripcord.Config, owned *closers) error {
+	cwd, err := a.workspace()
+	if err != nil {
+		return err
 	}
-	return gate.DenyAll
+	set, err := a.settings(cwd, n.quiet)
+	if err != nil {
+		return err
+	}
+	cfg.Tools = slices.DeleteFunc(builtin.Tools(builtin.Options{Host: cfg.Host}), func(t tool.Tool) bool { return !set.ToolOn(t.Spec().Name) })
+	cfg.Gate, cfg.Limits, cfg.Alone = rules(set, n), limits(set), !n.chat
+	h, err := hooks(set, cfg.Host, root)
+	if err != nil || h == nil {
+		return err
+	}
+	*owned = append(*owned, h) // before the host: it ends what hooks still run
+	cfg.Hooks = h
+	return nil
 }
 
 // wireModel chooses the model and says why.
@@ -86,17 +97,15 @@ func (a *app) wireModel(ctx context.Context, n need, cfg *ripcord.Config, e *eng
 	if err != nil {
 		return err
 	}
-	set, err := readSettings(a.env, cwd)
+	set, err := a.settings(cwd, n.quiet)
 	if err != nil {
 		return err
 	}
-	c, err := model.Choose(set.value, a.modelChoice(), n.chat, model.Loopback(ctx, 0))
+	c, err := model.Choose(set.Value, a.modelChoice(), n.chat, model.Loopback(ctx, 0))
 	if err != nil {
 		return err
 	}
-	mc := openai.Config{BaseURL: c.BaseURL, Key: c.Key, KeyVar: c.KeyVar, Model: c.Model, Provider: c.Provider, Why: c.Why}
-	switch c.Provider {
-	case model.Scripted:
+	if c.Provider == model.Scripted {
 		script := scripted.Coder()
 		if path := a.env("RIPCORD_SCRIPT"); path != "" {
 			if script, err = readScript(path); err != nil {
@@ -108,14 +117,12 @@ func (a *app) wireModel(ctx context.Context, n need, cfg *ripcord.Config, e *eng
 			return err
 		}
 		*owned = append(*owned, server)
-		mc.BaseURL, mc.Echo = server.URL(), true
+		c.BaseURL = server.URL()
 		c.Why += "; a script, no AI"
-	default:
-		if a.env("RIPCORD_SCRIPT") != "" {
-			return configf("set RIPCORD_PROVIDER=scripted or unset it", "RIPCORD_SCRIPT is set, but the provider is %s", c.Provider)
-		}
+	} else if a.env("RIPCORD_SCRIPT") != "" {
+		return configf("set RIPCORD_PROVIDER=scripted or unset it", "RIPCORD_SCRIPT is set, but the provider is %s", c.Provider)
 	}
-	m, err := openai.New(mc)
+	m, err := speak(c)
 	if err != nil {
 		return err
 	}
