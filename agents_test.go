@@ -3,7 +3,9 @@ package ripcord_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -326,6 +328,68 @@ func TestAStopAtAnyMomentOfATreeLeavesClosedBooks(t *testing.T) {
 	}
 }
 
+// The same at moments that nobody chose, in one session, whoever ends the turn.
+//
+// proves TOL-23, INT-16, INT-35, TRN-02, B084, B090
+func TestStopsAtRandomMomentsOfTreesLeaveOneSessionWhole(t *testing.T) {
+	always := strings.ReplaceAll(family(2, "echo $$ >>pids; sleep 300"), "answer if", "answer always if")
+	b := newBench(t, always, withBash(t), withAgents)
+	for i := range 10 {
+		ctx, stop := context.WithCancel(b.ctx)
+		late := time.AfterFunc(rand.N(150*time.Millisecond), func() {
+			for by := time.NewTicker(time.Millisecond); i%2 == 1 && ctx.Err() == nil; <-by.C { // until there is a turn to stop
+				got, err := b.rt.Interrupt(b.ctx, api.InterruptRequest{Session: b.id, Who: "me", KeepInbox: true})
+				if err != nil || got.Noop == "" {
+					return
+				}
+			}
+			stop() // who drives it goes away
+		})
+		res, err := b.rt.Run(ctx, b.id, "level 0 please")
+		late.Stop()
+		stop()
+		if err != nil && !errors.Is(err, context.Canceled) || err == nil && *res.Outcome != event.TurnAborted {
+			t.Fatalf("round %d: %+v %v", i, res, err)
+		}
+		if left := alive(b.pids("pids")...); len(left) > 0 {
+			t.Errorf("round %d: alive: %v", i, left)
+		}
+	}
+	for _, kid := range b.kids() {
+		if kid.there() {
+			for _, at := range kid.line() {
+				at.fold()
+				at.free()
+			}
+		}
+	}
+	b.outcome(b.run("hello"), event.TurnCompleted)
+	_ = b.lastRequest()
+}
+
+// A runtime that ends has ended every level, the root last.
+//
+// proves TOL-23, PRC-08, INT-59
+func TestARuntimeThatClosesEndsItsTrees(t *testing.T) {
+	b := newBench(t, family(3, stubborn), withBash(t), withAgents)
+	b.submit("level 0 please")
+	b.up(3)
+	b.end()
+	if left := alive(b.pids("pids")...); len(left) > 0 {
+		t.Errorf("alive: %v", left)
+	}
+	b.start()
+	for i, at := range b.line() {
+		want := string(interrupt.ParentCancelled)
+		if i == 0 {
+			want = string(interrupt.SystemShutdown)
+		}
+		if e := at.ending(); e.Outcome != event.TurnAborted || e.Reason != want {
+			t.Errorf("level %d: %+v", i, e)
+		}
+	}
+}
+
 // What works in the background is not the turn's: it lives through Esc, is told
 // of when asked, and ends with its parent's session.
 //
@@ -373,7 +437,11 @@ func TestABackgroundSubAgentOutlivesTheTurnAndEndsWithTheSession(t *testing.T) {
 	if e := kids[0].ending(); e.Outcome != event.TurnCompleted {
 		t.Errorf("%+v", e)
 	}
-	b.again()
+	b.end()
+	b.start()
+	if st, err := b.rt.Open(b.ctx, api.OpenRequest{Cwd: b.cwd, Latest: true}); err != nil || st.ID != b.id { // though a sub-agent's ended last
+		t.Errorf("the newest session of the workspace is %s, %v", st.ID, err)
+	}
 	if e := kids[1].ending(); e.Outcome != event.TurnAborted || e.Reason != string(interrupt.ParentCancelled) || e.Who != "session "+string(b.id) {
 		t.Errorf("at the session's end: %+v", e)
 	}
