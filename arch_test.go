@@ -59,7 +59,7 @@ tool/builtin:        event interrupt tool proc +github.com/aymanbagabas/go-udiff
 tool/terminal:       event interrupt tool proc +github.com/creack/pty +golang.org/x/sys
 tool/workflow:       event interrupt tool proc +github.com/dop251/goja
 tool/ask:            event interrupt tool
-tool/web:            event interrupt tool +github.com/JohannesKaufmann/html-to-markdown   later
+tool/web:            event interrupt tool +github.com/JohannesKaufmann/html-to-markdown
 gate/shell:          event interrupt tool gate proc   # hooks are processes
 api/remote:          event api +golang.org/x/sys   # the peer of a socket is checked by its uid
 
