@@ -26,6 +26,9 @@ const runtimeEnv = "RIPCORD_TEST_RUNTIME"
 // runtime is the life of a process that a test kills: one script, whose
 // processes are named on standard output as they start.
 func runtime(kind string) int {
+	if kind == "session" {
+		return session(os.Getenv("RIPCORD_TEST_SPOOL"))
+	}
 	host, err := proc.NewHost(proc.Options{Group: kind == "group"})
 	if err != nil {
 		return 1
@@ -114,6 +117,22 @@ func TestAKilledRuntimeLeavesNothingOfAScript(t *testing.T) {
 				t.Errorf("what it had said is lost: %q %v", o.Text, err)
 			}
 		})
+	}
+}
+
+// proves PRC-04, TOL-24: what recovery reads in the spool of a call whose end
+// was not recorded is what the result would have shown.
+func TestTheSpoolHoldsWhatTheResultShows(t *testing.T) {
+	r := newRig()
+	r.spool = t.TempDir() + "/c_1"
+	e := r.run(t, workflow.Options{}, `log("so far"); return {a: 1}`)
+	x, err := proc.ReadExit(r.spool)
+	if err != nil || x.How != proc.HowExited || x.Exit.Code == nil || *x.Exit.Code != 0 {
+		t.Errorf("%+v %v", x, err)
+	}
+	o, err := proc.ReadOutput(r.spool, 1<<10)
+	if err != nil || o.Text != "so far\nit returned:\n{\"a\":1}\n" || !strings.HasSuffix(e.Result.Content.Text(), o.Text) {
+		t.Errorf("%q %v, result %q", o.Text, err, e.Result.Content.Text())
 	}
 }
 

@@ -4,11 +4,13 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/interrupt"
+	"github.com/ripcord-go/ripcord/proc"
 	"github.com/ripcord-go/ripcord/tool"
 	"github.com/ripcord-go/ripcord/tool/tooltest"
 	"github.com/ripcord-go/ripcord/tool/workflow"
@@ -21,9 +23,12 @@ func endless() map[string]string {
 		"one that ignores the stop": `log("up"); for (;;) { try { for (;;); } catch (e) { log("caught") } finally { continue } }`,
 		"a regex of minutes":        `log("up"); return /^(?=(a+)+b)/.test("a".repeat(64))`,
 		"a sort of minutes":         `log("up"); const a = Array.from({length: 2e5}, (_, i) => i); return a.sort(() => { for (let i = 0; i < 1e6; i++); return 0 }).length`,
-		"a long sleep":              `log("up"); await sleep(1e9)`,
-		"a tower of promises":       `log("up"); const f = () => Promise.resolve().then(f); await f()`,
-		"many sleeps":               `log("up"); for (;;) await sleep(0)`,
+		// The signal comes while the engine is inside of its own sort, which calls
+		// nothing of the script.
+		"a sort that prints":  `new Array(1e6).fill("up").sort(log)`,
+		"a long sleep":        `log("up"); await sleep(1e9)`,
+		"a tower of promises": `log("up"); const f = () => Promise.resolve().then(f); await f()`,
+		"many sleeps":         `log("up"); for (;;) await sleep(0)`,
 	}
 }
 
@@ -61,8 +66,33 @@ func TestAForcedTripKillsTheEngineAtOnce(t *testing.T) {
 		r.trip(t)
 		r.c.Force()
 	}()
-	e := r.run(t, workflow.Options{Grace: time.Hour}, endless()["a regex of minutes"])
+	e := r.run(t, workflow.Options{Grace: time.Hour}, endless()["a sort that prints"])
 	if e.Outcome != event.CallStopped || e.Result.Signal != "SIGKILL" {
+		t.Errorf("%s %q", e.Outcome, e.Result.Signal)
+	}
+}
+
+// proves TOL-24: an engine that can be interrupted is, and ends by itself; the
+// grace, which here is an hour, is for those that can't.
+func TestALoopIsInterruptedNotKilled(t *testing.T) {
+	r := newRig()
+	ended := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := r.live.Await(within(t), "up"); err != nil {
+			t.Error(err)
+		}
+		r.trip(t)
+		select {
+		case <-ended:
+		case <-time.After(patience / 3):
+			r.c.Force() // the assertion below tells
+		}
+	})
+	e := r.run(t, workflow.Options{Grace: time.Hour}, endless()["one that ignores the stop"])
+	close(ended)
+	wg.Wait()
+	if e.Outcome != event.CallStopped || e.Result.Signal != "" {
 		t.Errorf("%s %q", e.Outcome, e.Result.Signal)
 	}
 }
@@ -130,6 +160,29 @@ func TestAScriptThatHadReturnedIsNotOverwrittenByTheStop(t *testing.T) {
 	}
 	e := r.run(t, workflow.Options{}, `return "value"`)
 	want(t, e, "it returned:\nvalue")
+}
+
+// proves law 6, TOL-07: when the end and the stop meet, what the call says and
+// what the script printed agree: a value that is there was returned.
+func TestWhenReturnAndStopMeetOneOfThemIsTheWholeStory(t *testing.T) {
+	h := hostOf(t, proc.Options{})
+	for range 20 {
+		r := newRig()
+		met := make(chan struct{})
+		go func() {
+			defer close(met)
+			if err := r.live.Await(within(t), "up"); err != nil {
+				t.Error(err)
+			}
+			r.trip(t)
+		}()
+		e := r.run(t, workflow.Options{Host: h, Grace: time.Hour}, `log("up"); return "value"`)
+		<-met
+		returned := strings.Contains(e.Result.Content.Text(), "it returned:\nvalue")
+		if returned != (e.Outcome == event.CallFinished) || !returned && e.Outcome != event.CallStopped {
+			t.Errorf("%s %q", e.Outcome, e.Result.Content.Text())
+		}
+	}
 }
 
 // proves TOL-24: its own time is bounded; time in which a step runs is the
