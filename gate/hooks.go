@@ -139,6 +139,9 @@ func (g hooked) Judge(ctx context.Context, call *tool.Call, spec tool.Spec) (Ver
 // settler is a gate that knows what becomes of a question.
 type settler interface{ Settle(prompt string) Verdict }
 
+// Settle hands the question on to the gate behind plan mode.
+func (g planned) Settle(prompt string) Verdict { return closed{g.gate}.Settle(prompt) }
+
 // settled is what becomes of a hook's ask about a call that g lets pass.
 func settled(g Gate, asked Verdict, call *tool.Call, spec tool.Spec) Verdict {
 	prompt, _ := spec.Asking(call)

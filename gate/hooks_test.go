@@ -64,7 +64,7 @@ func TestHooksAroundAGate(t *testing.T) {
 			spec.Asks = asking
 		}
 		noted := 0
-		g := gate.WithHooks(gate.Closed(gate.Rules{Policy: c.policy}), h, func(context.Context, gate.Moment, []gate.Ran) { noted++ })
+		g := gate.WithHooks(gate.PlanMode(gate.Rules{Policy: c.policy}, &gate.Plans{}), h, func(context.Context, gate.Moment, []gate.Ran) { noted++ })
 		v, err := g.Judge(t.Context(), &tool.Call{Name: "x", Args: json.RawMessage(`{}`)}, spec)
 		if err != nil || v.Decision != c.want || v.By != c.by || len(h.asked) != c.asked || noted != c.asked {
 			t.Errorf("%s: %+v %v, hooks asked %d noted %d", name, v, err, len(h.asked), noted)

@@ -57,8 +57,9 @@ func commandOf(call *tool.Call) string {
 }
 
 // covers reports whether all that the call touches is below the rule's path. A
-// narrowing rule is content with one file, or with not knowing; it also looks
-// where the rule's own path leads, which an allowing one never follows.
+// narrowing rule is content with one file, with a folder that holds its path (a
+// search goes through all of it), or with not knowing; it also looks where its
+// own path leads, which an allowing one never follows.
 func (rule Rule) covers(dir string, t touch, narrows bool) bool {
 	if !t.files {
 		return false
@@ -75,7 +76,7 @@ func (rule Rule) covers(dir string, t touch, narrows bool) bool {
 		roots = append(roots, real)
 	}
 	return slices.ContainsFunc(t.paths, func(p string) bool {
-		return slices.ContainsFunc(roots, func(r string) bool { return below(r, p) })
+		return slices.ContainsFunc(roots, func(r string) bool { return below(r, p) || below(p, r) })
 	})
 }
 
@@ -135,11 +136,12 @@ func below(root, path string) bool {
 // that lead to the workspace say nothing about what is in it.
 func (p Protected) holds(path, dir string) bool {
 	if filepath.IsAbs(p.Path) {
-		if foldBelow(p.Path, path) {
+		within := func(root string) bool { return foldBelow(root, path) || p.Reads && foldBelow(path, root) }
+		if within(p.Path) {
 			return true
 		}
 		real, err := filepath.EvalSymlinks(p.Path)
-		return err == nil && foldBelow(real, path)
+		return err == nil && within(real)
 	}
 	if strings.ContainsRune(p.Path, filepath.Separator) {
 		return dir != "" && foldBelow(filepath.Join(dir, p.Path), path)

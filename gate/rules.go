@@ -30,7 +30,8 @@ type Protected struct {
 	// the workspace ("ci/deploy"), or an absolute one; all that is below it is
 	// protected too. Names are compared without case.
 	Path string
-	// Reads protects against being read, too.
+	// Reads protects against being read, too; with an absolute path also a
+	// folder above it, as a search goes through all of it.
 	Reads bool
 }
 
@@ -47,7 +48,9 @@ type Rule struct {
 	Command string
 	// Path is a file, or a folder with all that is below it; relative to the
 	// workspace. Every file that the call names must be there, where its links
-	// lead. A tool that does not say which files it touches does not match.
+	// lead. A tool that does not say which files it touches does not match. A
+	// rule that denies or asks matches if one of the files is there, and a folder
+	// above it too: a search goes through all of it.
 	Path string
 	// Host is the host of the argument "url": "example.com", or "*.example.com"
 	// for all below it; with ":8080" only there. Only http and https match.
@@ -75,7 +78,7 @@ func (r Rules) Judge(_ context.Context, call *tool.Call, spec tool.Spec) (Verdic
 	t := touchOf(call, spec)
 	for _, rule := range r.List {
 		if rule.Deny && rule.matches(call, t) {
-			return Verdict{Decision: Block, By: "rule:" + rule.Name, Why: "a rule of the settings forbids it"}, nil
+			return Verdict{Decision: Block, By: "rule:" + rule.Name, Why: rule.why()}, nil
 		}
 	}
 	prompt, ask := spec.Asking(call)
@@ -102,6 +105,14 @@ func (r Rules) Judge(_ context.Context, call *tool.Call, spec tool.Spec) (Verdic
 		}
 	}
 	return r.Settle(prompt), nil
+}
+
+// why is what a model is told of a denying rule.
+func (rule Rule) why() string {
+	if rule.Path != "" {
+		return "a rule of the settings forbids it for " + rule.Path + " and for folders that hold it"
+	}
+	return "a rule of the settings forbids it"
 }
 
 // Settle is what the policy makes of a call that asks. A policy that is none

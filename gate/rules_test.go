@@ -78,6 +78,8 @@ func TestAProtectedPlaceAsksUnlessARuleNamesIt(t *testing.T) {
 		{"quiet", "/w/a", tool.Unsafe, false, "rule:no-approval-needed"},
 		{"read", "/w/.git/HEAD", tool.Pure, false, "rule:read-only"},
 		{"read", "/data/trust", tool.Pure, false, "policy:headless"},
+		{"grep", "/", tool.Pure, false, "policy:headless"}, // it goes through all of it
+		{"grep", "/w", tool.Pure, false, "rule:read-only"},
 	} {
 		call, spec := at("/w", c.name, `{}`, c.path)
 		if v, _ := r.Judge(t.Context(), call, spec(c.effect, c.asks)); v.By != c.by {
@@ -111,6 +113,17 @@ func TestARuleWithoutAPathEndsAtTheWorkspace(t *testing.T) {
 	call, spec := at("/w", "glob", `{}`, "/other")
 	if v, _ := r.Judge(t.Context(), call, spec(tool.Pure, false)); v.By != "policy:headless" || !strings.Contains(v.Prompt, "outside the workspace") {
 		t.Errorf("a tool that forgot to ask: %+v", v)
+	}
+}
+
+// proves HOK-04: a search goes through what a narrowing rule names.
+func TestANarrowingRuleCoversTheFoldersThatHoldItsPath(t *testing.T) {
+	r := gate.Rules{List: []gate.Rule{{Name: "s", Tool: "*", Path: "a/secrets", Deny: true}, {Name: "docs", Tool: "grep", Path: "a/docs/x"}}}
+	for path, want := range map[string]gate.Decision{"/w": gate.Block, "/w/a": gate.Block, "/w/a/secrets/x": gate.Block, "/w/b": gate.Ask, "/w/a/docs": gate.Ask, "/w/a/docs/x": gate.Allow} {
+		call, spec := at("/w", "grep", `{}`, path)
+		if v, _ := r.Judge(t.Context(), call, spec(tool.Pure, true)); v.Decision != want {
+			t.Errorf("%s: %+v", path, v)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -51,6 +52,10 @@ type engine struct {
 	model string                          // which model and why, for people; empty without one
 	info  api.ModelInfo                   // the same as data
 	close func(ctx context.Context) error // closes books, then everything else
+
+	// What reports may take by their own time limits, which no interrupt cuts
+	// (HOK-03): within a turn's end, and while the books are closed.
+	ending, closing time.Duration
 }
 
 // exitError ends the command with a code after all was said.

@@ -17,6 +17,13 @@ type bounds struct {
 
 func usualBounds() bounds { return bounds{ladder: 5 * time.Second, store: 2 * time.Second} }
 
+// with gives the hooks that tell of the turn's end their own time: its ending is
+// written behind them.
+func (b bounds) with(hooks time.Duration) bounds {
+	b.store += hooks
+	return b
+}
+
 // driver takes one turn from opening its session to its result, whatever comes
 // between. See doc.go for its states.
 type driver struct {

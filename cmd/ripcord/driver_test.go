@@ -251,3 +251,12 @@ func TestARefusalBeforeTheTurnHasAResult(t *testing.T) {
 		t.Errorf("result %+v", r)
 	}
 }
+
+// proves HOK-03, IFC-05: a turn whose end is told by hooks is given their time
+// before it is left open; what is forced is forced as soon as ever.
+func TestTheHooksOfATurnsEndGetTheirTime(t *testing.T) {
+	b := usualBounds()
+	if got := b.with(time.Minute); got.ladder != b.ladder || got.store != b.store+time.Minute {
+		t.Errorf("%+v", got)
+	}
+}

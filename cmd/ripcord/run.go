@@ -253,7 +253,7 @@ func (a *app) attempt(ctx context.Context, j job) outcome {
 func (a *app) drive(ctx context.Context, e *engine, j job, text string) outcome {
 	shows := make(chan *follower, 1)
 	d := &driver{
-		svc: e.svc, stops: a.stops, bounds: usualBounds(), keepInbox: !j.dropQueue,
+		svc: e.svc, stops: a.stops, bounds: usualBounds().with(e.ending), keepInbox: !j.dropQueue,
 		open: func(ctx context.Context) (api.SessionState, error) {
 			if j.find != "" {
 				s, err := resolve(ctx, e.svc, j.find)
@@ -312,7 +312,7 @@ func (a *app) sayRecovered(r *api.Recovery) {
 // closeBooks ends the runtime: jobs that are not kept, books, locks. A second
 // signal does not wait for it.
 func (a *app) closeBooks(e *engine) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second+e.closing)
 	defer cancel()
 	stop := make(chan struct{})
 	watched := make(chan struct{})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ripcord-go/ripcord"
 	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/gate"
 	"github.com/ripcord-go/ripcord/journal"
 	"github.com/ripcord-go/ripcord/journal/file"
 	"github.com/ripcord-go/ripcord/model"
@@ -54,7 +55,7 @@ func wire(ctx context.Context, a *app, n need) (_ *engine, err error) {
 		if err := a.wireModel(ctx, n, &cfg, e, &owned); err != nil {
 			return nil, err
 		}
-		if err := a.wireTools(n, root, &cfg, &owned); err != nil {
+		if err := a.wireTools(n, root, &cfg, e, &owned); err != nil {
 			return nil, err
 		}
 	}
@@ -71,7 +72,7 @@ func wire(ctx context.Context, a *app, n need) (_ *engine, err error) {
 }
 
 // wireTools lists the tools, and what stands before each call of one.
-func (a *app) wireTools(n need, root string, cfg *ripcord.Config, owned *closers) error {
+func (a *app) wireTools(n need, root string, cfg *ripcord.Config, e *engine, owned *closers) error {
 	cwd, err := a.workspace()
 	if err != nil {
 		return err
@@ -88,6 +89,8 @@ func (a *app) wireTools(n need, root string, cfg *ripcord.Config, owned *closers
 	}
 	*owned = append(*owned, h) // before the host: it ends what hooks still run
 	cfg.Hooks = h
+	e.ending = h.Bound(gate.PostTool) + h.Bound(gate.Interrupted) + h.Bound(gate.TurnStop)
+	e.closing = e.ending + h.Bound(gate.SessionStart) + h.Bound(gate.SessionEnd)
 	return nil
 }
 

@@ -58,7 +58,7 @@
 // Each run has one goroutine that starts and ends its tree, and while it runs
 // two that read its stdout and stderr; the first waits for the other two. Judge
 // and Report wait for it, but a Judge whose wait is cut leaves it to its
-// ladder. [Hooks.Close] waits for all of them.
+// ladder. [Hooks.Close] ends what still runs and waits for all of them.
 //
 // # What it never does
 //

@@ -22,6 +22,9 @@ const (
 	mostReason = 4 << 10
 )
 
+// whyClosed is what is said of a hook that [Hooks.Close] ended or kept away.
+const whyClosed = "hooks are closed"
+
 // run is one hook at one moment.
 type run struct {
 	h      *Hooks
@@ -39,7 +42,7 @@ func (h *Hooks) begin(ctx context.Context, k *Hook, m gate.Moment) *run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		r.result <- ending{how: notRun, why: "hooks are closed"}
+		r.result <- ending{how: notRun, why: whyClosed}
 		return r
 	}
 	h.wg.Go(func() { r.perform(ctx, m) })
@@ -110,6 +113,7 @@ func (r *run) perform(ctx context.Context, m gate.Moment) {
 	case <-limit.C:
 		overdue = true
 	case <-r.cut:
+	case <-r.h.closing:
 	}
 	exit, ended := tree.Exit()
 	ladder := interrupt.Ladder{Bound: reap}
@@ -118,9 +122,9 @@ func (r *run) perform(ctx context.Context, m gate.Moment) {
 	}
 	stopped := tree.Stop(ladder) // its leftovers too: a hook leaves nothing running
 	stdout, stderr := out.read()
-	e := ending{}
+	e := ending{how: cut, why: whyClosed} // or nobody listens
 	switch {
-	case !ended && !overdue: // cut: nobody listens
+	case !ended && !overdue:
 	case !ended || exit.TimedOut:
 		e = ending{how: timedOut, why: fmt.Sprintf("it gave no verdict within its time limit of %s", r.hook.Timeout)}
 	default:

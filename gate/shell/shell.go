@@ -59,8 +59,9 @@ const lastWords = 60 * time.Millisecond
 
 // Hooks runs the hooks of the settings. It is safe for concurrent use.
 type Hooks struct {
-	o  Options
-	id atomic.Uint64
+	o       Options
+	id      atomic.Uint64
+	closing chan struct{} // closed by Close
 
 	mu     sync.Mutex
 	closed bool
@@ -96,7 +97,7 @@ func New(o Options) (*Hooks, error) {
 		}
 		seen[h.Name] = true
 	}
-	return &Hooks{o: o}, nil
+	return &Hooks{o: o, closing: make(chan struct{})}, nil
 }
 
 // Check says in one sentence what is wrong with h.
@@ -214,11 +215,26 @@ func (h *Hooks) Report(ctx context.Context, m gate.Moment) []gate.Ran {
 	return ran
 }
 
-// Close refuses what comes now and waits for what runs; each run is bounded by
-// its time limit and its ladder.
+// Bound is how long the hooks of p may take by their own time limits.
+func (h *Hooks) Bound(p gate.Point) (d time.Duration) {
+	for _, k := range h.at(p, "") {
+		if h.o.Parallel {
+			d = max(d, k.Timeout)
+		} else {
+			d += k.Timeout
+		}
+	}
+	return d
+}
+
+// Close refuses what comes now, ends what still runs by its ladder and waits
+// for it. Whoever wants reports to have their time closes what makes them first.
 func (h *Hooks) Close() error {
 	h.mu.Lock()
-	h.closed = true
+	if !h.closed {
+		h.closed = true
+		close(h.closing)
+	}
 	h.mu.Unlock()
 	h.wg.Wait()
 	return nil

@@ -427,6 +427,33 @@ func TestAHookThatCannotBeIsRefusedInOneSentence(t *testing.T) {
 	}
 }
 
+// proves HOK-03, PRC-02: closing ends what has had its time, with no answer.
+func TestClosingEndsWhatStillRuns(t *testing.T) {
+	long := hook("long", gate.SessionEnd, `echo $$ > pid; sleep 600`)
+	long.Timeout = 30 * time.Second
+	f := newFixture(t, false, long, hook("next", gate.SessionEnd, "touch next"))
+	got := make(chan []gate.Ran, 1)
+	go func() { got <- f.Report(t.Context(), gate.Moment{Point: gate.SessionEnd, Dir: f.dir}) }()
+	f.untilFile("pid")
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if ran := <-got; len(ran) != 2 || ran[0].Verdict != "no-answer" || ran[0].Why != "hooks are closed" || ran[1].Verdict != "no-answer" {
+		t.Errorf("%+v", ran)
+	}
+	f.gone("pid")
+}
+
+func TestTheBoundOfAPointIsThatOfItsHooks(t *testing.T) {
+	a, b := hook("a", gate.TurnStop, "true"), hook("b", gate.TurnStop, "true")
+	for parallel, want := range map[bool]time.Duration{false: 2 * bound, true: bound} {
+		f := newFixture(t, parallel, a, b)
+		if f.Bound(gate.TurnStop) != want || f.Bound(gate.SessionEnd) != 0 {
+			t.Errorf("parallel %v: %v", parallel, f.Bound(gate.TurnStop))
+		}
+	}
+}
+
 // proves HOK-02: closed hooks block.
 func TestClosedHooksBlock(t *testing.T) {
 	f := newFixture(t, false, hook("h", gate.PreTool, "exit 0"))
