@@ -1,6 +1,8 @@
 package proc
 
 import (
+	"os"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/ripcord-go/ripcord/event"
@@ -28,3 +30,17 @@ func SignalGroup(pgid int, reaped bool, sig unix.Signal) bool {
 
 // SyncExit makes a command's output and exit record durable.
 func SyncExit(spool string) error { return syncExit(spool) }
+
+// DrainTerminal takes what waits in a terminal's master, as a pump does at the
+// end of a tree.
+func DrainTerminal(master *os.File) (got int, err error) {
+	f, err := duplicate(master)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	p := newPump(f, func(b []byte) { got += len(b) })
+	p.tty = true
+	p.drain(make([]byte, pumpBuffer))
+	return got, nil
+}

@@ -169,15 +169,23 @@ func (b *bench) open(id, command string, more m) string {
 		b.Fatalf("%q", text)
 	}
 	_, out, _ := strings.Cut(text, "output:\n")
-	if !strings.Contains(out, "up") {
-		out += b.until(id, "up")
-	}
-	return out
+	return b.until(id, "up", out)
 }
 
-// until polls a terminal until what it printed since contains part.
-func (b *bench) until(id, part string) (all string) {
+// say writes to a terminal and polls it until what it printed then contains
+// part; it returns that.
+func (b *bench) say(id string, args m, part string) (all string) {
 	b.Helper()
+	args["id"], args["wait_ms"] = id, 0
+	_, all, _ = strings.Cut(b.ok("terminal_write", args), "output:\n")
+	return b.until(id, part, all)
+}
+
+// until polls a terminal until what it printed contains part: since the last
+// look, after what it had printed by then.
+func (b *bench) until(id, part string, had ...string) (all string) {
+	b.Helper()
+	all = strings.Join(had, "")
 	deadline := time.Now().Add(patience)
 	for !strings.Contains(all, part) {
 		text := b.ok("terminal_poll", m{"id": id, "wait_ms": 1000, "quiet_ms": 20, "max_bytes": 1 << 20})

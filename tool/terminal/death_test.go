@@ -51,7 +51,7 @@ func beRuntime(job string) error {
 	jobs := &tooltest.Jobs{}
 	r := &tool.Run{Tool: start, Book: &tooltest.Book{}, Recorder: rec, Jobs: jobs,
 		Call: &tool.Call{ID: "c_1", Name: "terminal_start", Args: raw, Session: "s_1", Turn: 1, Dir: j.Dir, Spool: filepath.Join(j.Dir, "spool")}}
-	if j.Args["wait_ms"] == nil { // it is killed while the call waits
+	if j.Args["quiet_ms"] == 0.0 { // it is killed while the call waits
 		go r.Do(context.Background())
 	} else if e, _ := r.Do(context.Background()); len(jobs.All()) != 1 {
 		return fmt.Errorf("no job: %s %s", e.Err, e.Result.Content.Text())
@@ -139,12 +139,11 @@ func TestAKeptTerminalIsTalkedToByTheNextRuntime(t *testing.T) {
 				}
 				all := b.until("j4", "up")
 				if tty {
-					b.ok("terminal_write", m{"id": "j4", "rows": 7, "cols": 9, "wait_ms": 0})
+					b.say("j4", m{"rows": 7, "cols": 9}, "")
 				}
-				b.ok("terminal_write", m{"id": "j4", "input": "again\n", "wait_ms": 0})
-				all += b.until("j4", "got again")
-				if tty && !strings.Contains(all, "7 9") {
-					all += b.until("j4", "7 9")
+				all += b.say("j4", m{"input": "again\n"}, "got again")
+				if tty {
+					all = b.until("j4", "7 9", all)
 				}
 				// It is no terminal of this turn: a trip ends the waiting only.
 				go b.trip()
@@ -168,14 +167,14 @@ func TestAKeptTerminalIsTalkedToByTheNextRuntime(t *testing.T) {
 }
 
 // proves TOL-22, PRC-04, B002: what is not kept goes with the runtime, and so
-// does what is kept once it is a job, while its first call still waits.
+// does what is to be kept, as long as its first call waits.
 func TestTheRuntimesDeathEndsTerminals(t *testing.T) {
 	const deaf = `trap '' HUP TERM INT; (setsid sh -c 'trap "" HUP TERM; sleep 300' &) ; echo up; while :; do sleep 300; done`
 	deathLanes(t, func(t *testing.T, _ proc.Host, use proc.CgroupUse) {
 		for what, args := range map[string]m{
 			"a job":           {"wait_ms": 60000, "quiet_ms": 50},
-			"in the wait":     {"quiet_ms": 0},
-			"kept, the same":  {"quiet_ms": 0, "keep": true},
+			"in the wait":     {"wait_ms": 600000, "quiet_ms": 0},
+			"kept, the same":  {"wait_ms": 600000, "quiet_ms": 0, "keep": true},
 			"a job with pipe": {"wait_ms": 60000, "quiet_ms": 50, "tty": false},
 		} {
 			t.Run(what, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/interrupt"
@@ -98,18 +99,10 @@ func TestATerminalIsTalkedToAndIsAJob(t *testing.T) {
 			t.Errorf("job %+v", job)
 		}
 		b.nextTurn()
-		if text = b.ok("terminal_write", m{"id": "j_1", "input": "zwölf\n", "rows": 20, "cols": 70, "wait_ms": 0}); !strings.Contains(text, "size 20×70\n") {
-			t.Errorf("%q", text)
-		}
-		_, out, _ := strings.Cut(text, "output:\n")
-		if !strings.Contains(out, "got zwölf\n20 70\n") {
-			out += b.until("j_1", "20 70\n")
-		}
-		if !strings.Contains(out, "got zwölf\n20 70\n") {
+		if out := b.say("j_1", m{"input": "zwölf\n", "rows": 20, "cols": 70}, "20 70\n"); !strings.Contains(out, "got zwölf\n20 70\n") {
 			t.Errorf("%q", out)
 		}
-		b.ok("terminal_write", m{"id": "j_1", "input": "\x03", "wait_ms": 0})
-		b.until("j_1", "INT\nafter\n")
+		b.say("j_1", m{"input": "\x03"}, "INT\nafter\n")
 		text = b.ok("terminal_write", m{"id": "j_1", "input": "\n", "wait_ms": patience.Milliseconds(), "quiet_ms": 0})
 		if !strings.Contains(text, "terminal j_1 has ended: exit code 5") {
 			t.Errorf("%q", text)
@@ -159,7 +152,7 @@ func TestATripDuringAWaitEndsTheTreeOfThisTurnsTerminal(t *testing.T) {
 				go b.trip()
 				e := wait(b)
 				if e.Outcome != event.CallStopped || len(e.Result.Survivors) > 0 || !strings.Contains(e.Result.Content.Text(), "terminal j_1 was closed") {
-					t.Errorf("%s %q %s", e.Outcome, e.Result.Content.Text(), e.Err)
+					t.Fatalf("%s %q %s", e.Outcome, e.Result.Content.Text(), e.Err)
 				}
 				gone()
 				b.nextTurn()
@@ -190,6 +183,18 @@ func TestATripDuringAWaitEndsTheTreeOfThisTurnsTerminal(t *testing.T) {
 	})
 }
 
+// proves PRC-03, TOL-22: the second request does not wait for the grace.
+func TestTheSecondRequestKillsAtOnce(t *testing.T) {
+	b := newBench(t, terminal.Options{Host: host(t, proc.Options{}), Grace: time.Hour})
+	go func() {
+		<-b.tripAt("up")
+		b.c.Force()
+	}()
+	if e := b.do("terminal_start", m{"command": "trap '' HUP TERM; echo up; while :; do sleep 300; done", "wait_ms": 600000, "quiet_ms": 0}); e.Outcome != event.CallStopped || e.Result.Signal != "SIGKILL" {
+		t.Errorf("%s, signal %q", e.Outcome, e.Result.Signal)
+	}
+}
+
 // proves TOL-22, 00 decisions 3 and 17: what nobody waits for, and what an
 // earlier turn opened, lives on.
 func TestATripLeavesBackgroundTerminalsAlive(t *testing.T) {
@@ -197,10 +202,7 @@ func TestATripLeavesBackgroundTerminalsAlive(t *testing.T) {
 	b.open("j_1", "echo up; exec cat", nil)
 	b.trip() // nobody waits
 	b.nextTurn()
-	if text := b.ok("terminal_write", m{"id": "j_1", "input": "one\n", "wait_ms": 0}); !strings.Contains(text, "terminal j_1 runs") {
-		t.Errorf("%q", text)
-	}
-	b.until("j_1", "one\none\n")
+	b.say("j_1", m{"input": "one\n"}, "one\none\n")
 	go b.trip()
 	e := b.do("terminal_poll", m{"id": "j_1", "wait_ms": 600000, "quiet_ms": 0})
 	if text := e.Result.Content.Text(); e.Outcome != event.CallStopped || !strings.Contains(text, "only the waiting was ended: terminal j_1 runs on") {
@@ -211,8 +213,7 @@ func TestATripLeavesBackgroundTerminalsAlive(t *testing.T) {
 		t.Errorf("%s %q", e.Outcome, e.Err)
 	}
 	b.nextTurn()
-	b.ok("terminal_write", m{"id": "j_1", "input": "three\n", "wait_ms": 0})
-	if all := b.until("j_1", "three\nthree\n"); strings.Contains(all, "two") {
+	if all := b.say("j_1", m{"input": "three\n"}, "three\nthree\n"); strings.Contains(all, "two") {
 		t.Errorf("%q", all)
 	}
 	gone := b.tree(0, 1)
