@@ -352,6 +352,9 @@ mcp__web__get = true
 		fmt.Sprint(h.Points) != "[post_tool turn_stop]" || h.Origin.Line != 7 {
 		t.Errorf("%+v: a program in a folder is looked for beside the file, not in the workspace", h)
 	}
+	if e := entry(s, "hooks.fmt"); e.Value != "at post_tool, turn_stop runs ./bin/fmt -w (fails open)" {
+		t.Errorf("%+v", e)
+	}
 	if s.Hooks[1].Command[0] != "logger" {
 		t.Errorf("%+v", s.Hooks[1])
 	}

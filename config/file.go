@@ -39,6 +39,10 @@ type limitTable struct {
 	ToolBound string `toml:"tool_bound"`
 	Idle      string `toml:"idle"`
 	JobGrace  string `toml:"job_grace"`
+
+	Agents      *int64 `toml:"agents"`
+	AgentsTotal *int64 `toml:"agents_total"`
+	AgentDepth  *int64 `toml:"agent_depth"`
 }
 
 type permissionTable struct {
@@ -84,6 +88,7 @@ func known() []key {
 		{"limits", "a table: [limits]"},
 		{"limits.max_steps", count}, {"limits.max_calls", count}, {"limits.max_tokens", count}, {"limits.max_wall", duration},
 		{"limits.attempts", count}, {"limits.parallel", count}, {"limits.tool_bound", duration}, {"limits.idle", duration}, {"limits.job_grace", duration},
+		{"limits.agents", count}, {"limits.agents_total", count}, {"limits.agent_depth", count},
 		{"permissions", "a table: [permissions]"},
 		{"permissions.policy", `a string: "ask" or "deny"`}, {"permissions.protected", `a list of paths such as ["ci", "/etc"]`},
 		{"permissions.network", `a list of hosts such as ["go.dev", "*.example.org"]`}, {"permissions.rules", "a list of tables: [[permissions.rules]]"},

@@ -202,6 +202,9 @@ func (p part) hooks() error {
 			what = strings.Join(t.Command, " ")
 		}
 		what = "at " + strings.Join(t.On, ", ") + " runs " + what
+		if t.FailOpen {
+			what += " (fails open)"
+		}
 		if !p.door("hooks."+h.Name, where, what) {
 			continue
 		}
@@ -443,6 +446,9 @@ func limitList() []limit {
 		{"limits.tool_bound", int64(30 * time.Second), nil, func(f *file) string { return f.Limits.ToolBound }, func(s *Settings, n int64) { s.Limits.ToolBound = time.Duration(n) }},
 		{"limits.idle", int64(5 * time.Minute), nil, func(f *file) string { return f.Limits.Idle }, func(s *Settings, n int64) { s.Limits.Idle = time.Duration(n) }},
 		{"limits.job_grace", int64(2 * time.Second), nil, func(f *file) string { return f.Limits.JobGrace }, func(s *Settings, n int64) { s.Limits.JobGrace = time.Duration(n) }},
+		{"limits.agents", 8, func(f *file) *int64 { return f.Limits.Agents }, nil, func(s *Settings, n int64) { s.Limits.Agents = int(n) }},
+		{"limits.agents_total", 64, func(f *file) *int64 { return f.Limits.AgentsTotal }, nil, func(s *Settings, n int64) { s.Limits.AgentsTotal = int(n) }},
+		{"limits.agent_depth", 3, func(f *file) *int64 { return f.Limits.AgentDepth }, nil, func(s *Settings, n int64) { s.Limits.AgentDepth = int(n) }},
 	}
 }
 

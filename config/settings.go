@@ -29,6 +29,7 @@ type Settings struct {
 // Limits bound turns; zero is the runtime's default.
 type Limits struct {
 	MaxSteps, MaxCalls, Attempts, Parallel int
+	Agents, AgentsTotal, AgentDepth        int
 	MaxTokens                              int64
 	MaxWall, ToolBound, Idle, JobGrace     time.Duration
 }

@@ -70,7 +70,8 @@ func hooks(set *config.Settings, host proc.Host, root string) (*shell.Hooks, err
 func limits(set *config.Settings) ripcord.Limits {
 	l := set.Limits
 	return ripcord.Limits{MaxSteps: l.MaxSteps, MaxCalls: l.MaxCalls, MaxTokens: l.MaxTokens, MaxWall: l.MaxWall,
-		Attempts: l.Attempts, Parallel: l.Parallel, ToolBound: l.ToolBound, Idle: l.Idle, JobGrace: l.JobGrace}
+		Attempts: l.Attempts, Parallel: l.Parallel, ToolBound: l.ToolBound, Idle: l.Idle, JobGrace: l.JobGrace,
+		Agents: l.Agents, AgentsTotal: l.AgentsTotal, AgentDepth: l.AgentDepth}
 }
 
 func exists(path string) bool {
