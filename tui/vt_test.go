@@ -138,6 +138,15 @@ func (t *vt) csi(args string, final byte) {
 		t.x = min(t.w-1, t.x+n)
 	case 'D':
 		t.x = max(0, x-n)
+	case 'Z': // back by tab stops
+		for range n {
+			x = max(0, (x-1)/8*8)
+		}
+		t.x = x
+	case 'I':
+		for range n {
+			t.x = min(t.w-1, (t.x/8+1)*8)
+		}
 	case 'G', '`':
 		t.x = max(0, min(t.w, n)-1)
 	case 'H':
