@@ -98,6 +98,7 @@ func runEngine() int {
 			s.take(f)
 		}
 	}()
+	_ = out.send(frame{Kind: kindReady}) // a runtime that is gone shows by its end of the pipe
 	go func() { over <- s.run() }()
 	watch := time.NewTicker(watchEvery)
 	defer watch.Stop()

@@ -39,6 +39,9 @@ const (
 	detached       // nothing can be sent to the engine
 )
 
+// startBound is how long the engine's process may take to begin.
+const startBound = time.Minute
+
 // recordBound is how long a fact may take to be recorded.
 const recordBound = 5 * time.Second
 
@@ -60,6 +63,7 @@ type run struct {
 	phase     phase
 	cause     cause
 	why       error // of fatal and garbled
+	ready     bool  // the script has begun
 	end       *frame
 	steps     []*step
 	queue     []*step
@@ -73,9 +77,9 @@ type run struct {
 }
 
 func newRun(o Options, call *tool.Call, limit time.Duration) *run {
-	r := &run{o: o, call: call, sig: tool.SignalOf(call), limit: limit, left: limit,
+	r := &run{o: o, call: call, sig: tool.SignalOf(call), limit: limit, left: startBound,
 		out: make(chan frame, mostPending+2), in: make(chan frame), ended: make(chan stepEnd),
-		clock: time.NewTimer(limit), grace: time.NewTimer(time.Hour)}
+		clock: time.NewTimer(startBound), grace: time.NewTimer(time.Hour)}
 	r.clock.Stop()
 	r.grace.Stop()
 	return r
@@ -100,8 +104,10 @@ func (r *run) begin(ctx context.Context, a arguments) error {
 	}
 	defer theirOut.Close()
 	r.to, r.from, r.began = to, from, time.Now()
+	starting, stop := interrupt.ContextOf(ctx, r.sig) // a trip cuts the start: nothing runs then
+	defer stop()
 	err = tool.FenceOf(r.call).Pass(func() (err error) {
-		r.tree, err = r.o.Host.Start(ctx, proc.Spec{Owner: "call", ID: string(r.call.ID), Argv: argv, Dir: string(os.PathSeparator),
+		r.tree, err = r.o.Host.Start(starting, proc.Spec{Owner: "call", ID: string(r.call.ID), Argv: argv, Dir: string(os.PathSeparator),
 			// The engine needs nothing of our environment.
 			Env:   append(env, "GOTRACEBACK=none", "GOMAXPROCS=2"),
 			Spool: r.call.Spool, Limit: r.o.Output, Ladder: interrupt.Ladder{Bound: r.o.Reap},
@@ -263,6 +269,10 @@ func (r *run) send(f frame) {
 // take acts on what the engine says.
 func (r *run) take(ctx context.Context, f frame) {
 	switch {
+	case f.Kind == kindReady && !r.ready:
+		r.ready = true
+		r.clock.Stop()
+		r.left, r.ticking = r.limit, time.Time{} // from here on time is the script's
 	case f.Kind == kindCall && r.phase == running:
 		r.ask(f)
 	case f.Kind == kindCall:

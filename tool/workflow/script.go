@@ -85,7 +85,7 @@ func (s *script) take(f frame) {
 		}
 	case kindStop:
 		s.interrupt()
-	case kindRun, kindCall, kindEnd:
+	case kindRun, kindReady, kindCall, kindEnd:
 	}
 }
 

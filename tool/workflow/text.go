@@ -67,6 +67,8 @@ func (r *run) ending(exit proc.Exit, crash string) string {
 		}
 	}
 	switch {
+	case r.cause == overdue && !r.ready:
+		return fmt.Sprintf("the script never began: its engine did not start within %g s", startBound.Seconds())
 	case r.cause == overdue:
 		return fmt.Sprintf("the script was ended: it used up its %g s of own time", r.limit.Seconds())
 	case r.cause == garbled || r.cause == detached:

@@ -23,8 +23,9 @@ const (
 	kindStop   kind = "stop"   // interrupt the script
 
 	// from the engine
-	kindCall kind = "call" // a step is asked for
-	kindEnd  kind = "end"  // the script has ended; the process is about to
+	kindReady kind = "ready" // the script begins
+	kindCall  kind = "call"  // a step is asked for
+	kindEnd   kind = "end"   // the script has ended; the process is about to
 )
 
 // frame is one message, four bytes of length and a JSON body.
