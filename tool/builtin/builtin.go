@@ -27,12 +27,19 @@ type Options struct {
 	Grace   time.Duration // between TERM and KILL; 0 means 2 s, negative none
 	Reap    time.Duration // between KILL and giving up; 0 means 5 s
 	Settle  time.Duration // for children to end with their command; 0 means 100 ms
+
+	// Hidden names, by absolute path, what searches must not show: grep, glob
+	// and ls leave it out, and say that they left something out. nil: nothing.
+	Hidden func(path string) bool
 }
 
 // Tools makes a set of tools with one memory of what the models have seen,
 // apart for each session.
 func Tools(o Options) []tool.Tool {
 	m := newMemory()
+	if m.hidden = o.Hidden; m.hidden == nil {
+		m.hidden = func(string) bool { return false }
+	}
 	tools := []tool.Tool{&read{m}, &write{m}, &edit{m}, &patch{m}, &grep{m}, &glob{m}, &ls{m}, todo{}}
 	if o.Host != nil {
 		tools = append([]tool.Tool{newBash(o)}, tools...)

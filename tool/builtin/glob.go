@@ -85,7 +85,7 @@ func (g *glob) Execute(_ context.Context, call *tool.Call) (tool.Result, error) 
 	}
 	defer root.Close()
 	var all []found
-	w := &walker{root: root, top: top, signal: tool.SignalOf(call), all: a.All}
+	w := &walker{root: root, top: top, signal: tool.SignalOf(call), all: a.All, hidden: g.memory.hides(p, top)}
 	w.visit = func(rel string, e fs.DirEntry) error {
 		if e.IsDir() || !doublestar.MatchUnvalidated(pattern, fromTop(top, rel)) {
 			return nil

@@ -133,6 +133,7 @@ func (g *grep) Execute(_ context.Context, call *tool.Call) (tool.Result, error) 
 		return tool.Result{}, err
 	}
 	defer s.root.Close()
+	s.hidden = g.memory.hides(s.place, s.top)
 	return s.result(s.walk())
 }
 

@@ -66,10 +66,10 @@ func (l *ls) Execute(_ context.Context, call *tool.Call) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	defer root.Close()
-	return a.list(call, p, root, top)
+	return a.list(call, p, root, top, l.memory.hides(p, top))
 }
 
-func (a lsArgs) list(call *tool.Call, p place, root *os.Root, top string) (tool.Result, error) {
+func (a lsArgs) list(call *tool.Call, p place, root *os.Root, top string, hidden func(rel string) bool) (tool.Result, error) {
 	f, err := root.Open(top)
 	if err != nil {
 		return tool.Result{}, tool.Replyf("%s can't be listed: %w", p.show, err)
@@ -88,6 +88,8 @@ func (a lsArgs) list(call *tool.Call, p place, root *os.Root, top string) (tool.
 		}
 		stopped = signal.Cancelled()
 	}
+	all := len(names)
+	names = slices.DeleteFunc(names, func(name string) bool { return hidden(path.Join(top, name)) })
 	slices.Sort(names)
 	limit := a.Limit
 	if limit <= 0 {
@@ -102,14 +104,14 @@ func (a lsArgs) list(call *tool.Call, p place, root *os.Root, top string) (tool.
 		stopped = signal.Cancelled()
 	}
 	switch {
-	case len(names) == 0:
+	case all == 0:
 		b.WriteString("[" + p.show + " is empty]\n")
 	case len(names) >= mostFolder:
 		fmt.Fprintf(&b, "[%d of at least %d entries; look for files with glob]\n", n, len(names))
 	case n < len(names):
 		fmt.Fprintf(&b, "[%d of %d entries; give a limit, or look for files with glob]\n", n, len(names))
 	}
-	res := tool.Text(b.String())
+	res := tool.Text(b.String() + hiddenNote(all-len(names)))
 	res.Stopped = stopped
 	return res, nil
 }

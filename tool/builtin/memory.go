@@ -16,6 +16,8 @@ import (
 // judged. It forgets the oldest, and everything when the program ends; what is
 // forgotten has to be read again.
 type memory struct {
+	hidden func(path string) bool // does not change
+
 	mu     sync.Mutex
 	seen   recent[seenKey, stamp]
 	judged recent[judgedKey, string]

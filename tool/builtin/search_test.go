@@ -165,6 +165,23 @@ func TestASearchFollowsNoLink(t *testing.T) {
 	}
 }
 
+// proves TOL-20: what settings protect does not come out by a search.
+func TestASearchShowsNothingThatIsHidden(t *testing.T) {
+	d := grove(t)
+	tools, err := tool.NewSet(builtin.Tools(builtin.Options{Hidden: func(path string) bool {
+		return path == filepath.Join(d.dir, "b", "deep") || path == filepath.Join(d.dir, "a.go")
+	}})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.set = tools
+	const note = "[some of it is protected and is not shown here]\n"
+	d.gives("grep", m{"pattern": "TODO", "glob": "*.{go,txt}"}, "b/b.go:3:// TODO three\n"+note)
+	d.gives("grep", m{"pattern": "TODO", "path": "b"}, "b/b.go:3:// TODO three\n"+note)
+	d.gives("glob", m{"pattern": "*.{go,txt}"}, "b/b.go\n"+note)
+	d.gives("ls", m{"path": "b"}, "file         11  .ignore\nfile         36  b.go\nfile         12  hidden.txt\nfile         14  x.log\n"+note)
+}
+
 // counting trips its coordinator at the n-th look.
 type counting struct {
 	interrupt.Signal

@@ -30,10 +30,12 @@ type walker struct {
 	top    string   // where the walk begins, from root
 	signal interrupt.Signal
 	all    bool // ignore files say nothing
+	hidden func(rel string) bool
 	visit  func(rel string, e fs.DirEntry) error
 
 	entries int
 	closed  int    // folders that could not be read
+	secret  int    // entries that are hidden
 	bound   string // the bound that ended the walk, "" if none did
 }
 
@@ -162,6 +164,10 @@ func (w *walker) folder(at string, g ignores, depth int) error {
 		if e.IsDir() && e.Name() == ".git" || g.ignored(rel, e.IsDir()) {
 			continue
 		}
+		if w.hidden(rel) {
+			w.secret++
+			continue
+		}
 		if err := w.visit(rel, e); err != nil {
 			return err
 		}
@@ -216,7 +222,19 @@ func (w *walker) notes() string {
 	if w.closed > 0 {
 		b.WriteString("[" + plural(w.closed, "folder") + " could not be read]\n")
 	}
-	return b.String()
+	return b.String() + hiddenNote(w.secret)
+}
+
+func hiddenNote(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return "[some of it is protected and is not shown here]\n"
+}
+
+// hides is the memory's word about what is at rel from top, which is at p.
+func (m *memory) hides(p place, top string) func(rel string) bool {
+	return func(rel string) bool { return m.hidden(filepath.Join(p.real, filepath.FromSlash(fromTop(top, rel)))) }
 }
 
 // shown is rel, which is from root, as a path that other tools take.
