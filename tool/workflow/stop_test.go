@@ -112,7 +112,7 @@ func TestATripStartsNoFurtherStepAndNamesWhatBecameOfEach(t *testing.T) {
 		<-begun
 		r.trip(t)
 	}()
-	e := r.run(t, workflow.Options{}, `
+	e := r.run(t, workflow.Options{Side: 1}, `
 		await tool("one", {say: "a"})
 		const all = parallel(["slow", "one", "one"].map(n => tool(n)))
 		try { await all } finally { log("went on"); await tool("one") }`)
