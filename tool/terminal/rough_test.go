@@ -242,6 +242,16 @@ func TestCloseEndsWhatIsNotKept(t *testing.T) {
 	if jobs[0].Keep || !jobs[1].Keep {
 		t.Errorf("%v %v", jobs[0].Keep, jobs[1].Keep)
 	}
+	// A session that is closed and opened again adopts what runs here.
+	started := b.recorder.Payloads()[1].(event.ProcessStarted)
+	tree, err := h.Adopt(t.Context(), started, jobs[1].Spool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.terms.Readopt("s_1", "j_2", tree)
+	if text := b.ok("terminal_poll", m{"id": "j_2", "wait_ms": 0}); !strings.Contains(text, "terminal j_2 runs\nno new output") {
+		t.Errorf("%q", text)
+	}
 	if err := b.terms.Close(); err != nil {
 		t.Error(err)
 	}

@@ -209,15 +209,20 @@ func (s *Terminals) tell(session event.SessionID, t *terminal) {
 
 // Readopt puts a kept job that outlived its runtime back among the terminals of
 // its session: tree is what [proc.Host.Adopt] gave. It is read from its start,
-// can be ended, and can be written if its guardian holds the other end of its
-// input. It belongs to no turn.
+// unless it is known here, can be ended, and can be written if its guardian holds
+// the other end of its input. It belongs to no turn.
 func (s *Terminals) Readopt(session event.SessionID, id event.JobID, tree proc.Tree) {
 	t := &terminal{id: id, tree: tree, keep: true, command: strings.TrimPrefix(tree.Started().Command, s.o.Shell+" -c "), relay: &relay{}}
 	if in, ok := proc.InputOf(tree); ok {
 		t.tty = in.Terminal()
 	}
 	s.change(session, func(r *room) {
-		r.list = slices.DeleteFunc(r.list, func(o *terminal) bool { return o.id == id })
+		r.list = slices.DeleteFunc(r.list, func(o *terminal) bool {
+			if o.id == id && o.tree == tree { // its session was closed and opened again
+				t.cursor, t.command = o.at(), o.command
+			}
+			return o.id == id
+		})
 		r.list = append(r.list, t)
 	})
 }
