@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -487,6 +490,26 @@ func TestAProxyIsUsedOnlyIfItIsConfigured(t *testing.T) {
 	refused(t, c, m{"url": "http://page.test/"}, "this machine")
 	c.Proxy = func(*http.Request) (*url.URL, error) { return nil, errors.New("no way") }
 	refused(t, c, m{"url": "http://page.test/"}, "no way")
+}
+
+// proves TOL-25: https is checked, and not left for http by a redirect.
+func TestHTTPSIsCheckedAndNotLeft(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/down" {
+			http.Redirect(w, r, strings.Replace("http://"+r.Host, "https", "http", 1)+"/", http.StatusFound)
+			return
+		}
+		fmt.Fprint(w, "over https")
+	}))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	refused(t, web.Config{AllowPrivate: local}, m{"url": s.URL}, "certificate")
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	c := web.Config{AllowPrivate: local, TLS: &tls.Config{RootCAs: roots}}
+	has(t, ok(t, c, m{"url": s.URL}), "over https")
+	refused(t, c, m{"url": s.URL + "/down"}, "redirects from https to http")
 }
 
 // proves INT-02, INT-08, TOL-01, TOL-09, TOL-25
