@@ -238,6 +238,34 @@ func TestAnInnerCallGoesThroughTheGate(t *testing.T) {
 	}
 }
 
+// proves HOK-02, TOL-03: a gate's refusal keeps a script's call from running, and
+// is told to the script; the turn goes on
+func TestAnInnerCallThatTheGateRefusesNeverRuns(t *testing.T) {
+	step := deed("step", interrupt.NonInterruptible, func(context.Context, *tool.Call) (tool.Result, error) {
+		t.Error("it ran")
+		return tool.Result{}, nil
+	})
+	var in tool.Inner
+	r := newRig(t, plan{tools: []tool.Tool{step, script(func(ctx context.Context, c *tool.Call, caller tool.Caller) (tool.Result, error) {
+		var err error
+		in, err = caller.Call(ctx, "step", empty())
+		return tool.Text("so"), err
+	})}, talks: []talk{calls("c1", "script"), says("fine")}, gate: gateFunc(func(_ context.Context, c *tool.Call) gate.Verdict {
+		if c.Name == "step" {
+			return gate.Verdict{Decision: gate.Block, By: "rule:mine", Why: "not here"}
+		}
+		return gate.Verdict{Decision: gate.Allow, By: "test"}
+	})})
+	sum := r.run("go")
+	if sum.Outcome != event.TurnCompleted || in.Ended.Outcome != event.CallWasDenied || !strings.Contains(in.Denied, "rule:mine: not here") {
+		t.Errorf("%+v, %+v", sum, in)
+	}
+	if strings.Contains(r.types(), "inner/started") {
+		t.Error("a refused call is recorded as started")
+	}
+	r.holds()
+}
+
 // proves IFC-11: where nobody can decide the turn ends blocked, for a script's
 // call as for any
 func TestAnInnerCallThatNobodyCanApproveEndsTheTurnBlocked(t *testing.T) {
