@@ -6,10 +6,16 @@
 //	                                              ├─▶ *Error            (typed, see [Peer])
 //	                                              └─▶ context.Cause     (ctx ended: bare, never wrapped)
 //
-// Drivers live one level below: openai speaks chat completions; scripted is a
-// server of our own whose every event and fault is written in a text file, and
-// is asked through the openai driver over loopback like any other provider.
-// The suite that every driver passes is in modeltest.
+// Drivers live one level below: openai speaks chat completions and responses,
+// anthropic speaks messages; scripted is a server of our own that speaks all
+// three, whose every event and fault is written in a text file, and which is
+// asked over loopback like any other provider. The suite that every driver passes
+// is in modeltest.
+//
+// What drivers of HTTP providers have in common stands here: [Wire] posts and
+// reads events, [Scan] walks their JSON, [Blocks] makes deltas of what a
+// [Decoder] understood, [Exchanges] puts a history into the form of wires whose
+// roles alternate. A driver is then a body and a decoder.
 //
 // # What a driver owes
 //

@@ -1,9 +1,9 @@
-// Package openai is the driver for the chat-completions wire, which OpenAI and
-// most local and hosted servers speak: one POST, answered by a stream of
-// server-sent events.
+// Package openai holds two drivers: [Model] for the chat-completions wire, which
+// OpenAI and most local and hosted servers speak, and [Responses] for OpenAI's
+// newer one. Each is one POST, answered by a stream of server-sent events.
 //
-//	        ┌── bytes ──▶ events ──▶ fields ──▶ deltas
-//	socket  │  (http)    (sse.go)   (scan.go)  (answer.go)
+//	        ┌── bytes ──▶ events ──▶ deltas
+//	socket  │  (model.Wire)   (answer.go, reply.go)
 //	        └── Activity
 //
 // The request is built from the parameter types of the maintained SDK. The
@@ -21,6 +21,17 @@
 //
 // After the finish reason nothing but usage is read. Settling leaves the peer
 // a moment to end its body, so that the connection can be used again.
+//
+// On the responses wire response.completed and response.incomplete are the
+// finish and carry the usage; nothing is waited for after them.
+//
+// # Responses
+//
+// Nothing is stored at the provider: each request holds the whole history, and
+// reasoning comes back sealed. A reasoning item becomes a block whose Data is the
+// encrypted content and whose Signature is the rest of the item as it came; both
+// go back unchanged, if an item of the model's own follows. Items may stream
+// beside each other; blocks may not, so that the second is told when it is whole.
 //
 // # Liberties with the wire
 //

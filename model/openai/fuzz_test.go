@@ -5,9 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
-	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/model/modeltest"
 )
 
@@ -29,7 +27,7 @@ func FuzzStream(f *testing.F) {
 		if !reflect.DeepEqual(whole.Deltas, bytewise.Deltas) || (whole.Err == nil) != (bytewise.Err == nil) {
 			t.Errorf("cut in bytes it means another thing:\n%#v %v\n%#v %v", whole.Deltas, whole.Err, bytewise.Deltas, bytewise.Err)
 		}
-		shape(t, whole)
+		modeltest.Shape(t, whole)
 		// One valid JSON object as an event is never called broken.
 		if line := string(body); json.Valid(body) && !strings.ContainsAny(line, "\r\n") && strings.HasPrefix(line, "{") && strings.Count(line, "[")+strings.Count(line, "{") < 100 {
 			a := modeltest.Ask(t.Context(), over(t, &canned{body: data(line, words("x"), stop)}), modeltest.Say("go"))
@@ -40,48 +38,25 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// shape holds a stream to the order that event.Delta promises.
-func shape(t *testing.T, a modeltest.Answer) {
-	t.Helper()
-	if (a.Err == nil) == (a.Finish == "") {
-		t.Errorf("ended with error %v and finish %q", a.Err, a.Finish)
+// proves MOD-02 for the responses wire.
+func FuzzReply(f *testing.F) {
+	for _, s := range []string{
+		data(created, item("added", 0, message), said(0, "ab"), item("done", 0, spoken), completed),
+		data(item("added", 0, fcall("a", "", "")), piece(0, `{"n`), item("done", 0, fcall("a", `{"n`, "incomplete")), tooLong),
+		data(item("done", 0, `{"type":"reasoning","id":"r","summary":[],"encrypted_content":"x"}`), said(1, `\ud83e`), said(1, `\ude82`), completed),
+		data(item("added", 0, fcall("a", "", "")), item("done", 1, fcall("b", "{}", "")), piece(0, "{}"), completed),
+		data(`{"type":"response.failed","response":{"error":{"code":"x"}}}`),
+	} {
+		f.Add([]byte(s))
 	}
-	call, last := -1, -1
-	piece := func(block int, s string) {
-		if block < last || s == "" || !utf8.ValidString(s) {
-			t.Errorf("block %d after %d, text %q", block, last, s)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		whole := modeltest.Ask(t.Context(), overResponses(t, &canned{body: string(body)}), modeltest.Say("go"))
+		bytewise := modeltest.Ask(t.Context(), overResponses(t, &canned{body: string(body), step: 1}), modeltest.Say("go"))
+		if !reflect.DeepEqual(whole.Deltas, bytewise.Deltas) || (whole.Err == nil) != (bytewise.Err == nil) {
+			t.Errorf("cut in bytes it means another thing:\n%#v %v\n%#v %v", whole.Deltas, whole.Err, bytewise.Deltas, bytewise.Err)
 		}
-		last = block
-	}
-	for i, d := range a.Deltas {
-		switch d := d.(type) {
-		case event.TextDelta:
-			piece(d.Block, d.Text)
-		case event.ReasoningDelta:
-			piece(d.Block, d.Text+d.Signature+d.Data)
-		case event.CallStart:
-			if call >= 0 || d.Block <= last && last > 0 {
-				t.Errorf("call %d opened while %d was open, after block %d", d.Block, call, last)
-			}
-			call, last = d.Block, d.Block
-		case event.ArgsDelta:
-			piece(d.Block, d.Text)
-			if d.Block != call {
-				t.Errorf("arguments for block %d while call %d is open", d.Block, call)
-			}
-		case event.CallEnd:
-			if d.Block != call {
-				t.Errorf("end of block %d while call %d is open", d.Block, call)
-			}
-			call = -1
-		case event.UsageDelta:
-		case event.Finish:
-			if i != len(a.Deltas)-1 {
-				t.Errorf("a finish stands at %d of %d", i, len(a.Deltas))
-			}
-			call = -1
-		}
-	}
+		modeltest.Shape(t, whole)
+	})
 }
 
 // BenchmarkDecode measures one event of 1 KB of text, target 25 µs.

@@ -3,7 +3,8 @@ package scripted
 // Help describes the script format.
 const Help = `A script is lines of text. "#" begins a comment line. Each request takes the
 first answer that is not used up and whose conditions hold; then the default
-answer; if there is none the request is refused with status 400.
+answer; if there is none the request is refused with status 400. One script
+answers on three wires: chat completions, responses and messages.
 
 ANSWERS
   answer [x N | always] [if COND [and COND]...]
@@ -24,10 +25,11 @@ STEPS, one a line, below an answer
   type DURATION WORDS      the words one by one, DURATION apart
   reasoning WORDS          thinking
   signature SIG            ends the thinking block and signs it
+  redacted DATA            a block of sealed thinking
   call NAME ID [ARGS]      starts a call; ID - is no id
   args FRAGMENT            a fragment of the call's arguments
-  end                      ends the call (nothing on this wire)
-  usage IN OUT             token counts; - is not given
+  end                      ends the call (chat completions has no word for it)
+  usage IN OUT             token counts; - is not given (responses: before finish)
   finish stop|tool|length|filter
   ping                     a keep-alive comment
   wait DURATION            silence
@@ -36,7 +38,7 @@ STEPS, one a line, below an answer
   hang                     silence for ever, the connection open
   drop                     cuts the connection
   close                    ends the body in good order, without [DONE]
-  nodone                   leaves out the [DONE] that follows a finish at the end
+  nodone                   leaves out the [DONE] or message_stop after a finish
   http STATUS [retry-after N] [body TEXT]   an answer that is no stream
   html                     a web page
   error KIND WORDS         an error object in the stream

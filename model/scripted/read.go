@@ -408,6 +408,9 @@ func (r *responsesReader) message(item responsesItem) error {
 		kind = "output_"
 	}
 	parts, err := r.parts(item.Content, kind)
+	if err != nil {
+		return err
+	}
 	if item.Role == "assistant" {
 		m := r.said()
 		old := m.Parts()
@@ -423,7 +426,7 @@ func (r *responsesReader) message(item responsesItem) error {
 	if len(parts) == 0 {
 		return errors.New("a message with nothing in it")
 	}
-	return err
+	return nil
 }
 
 func (r *responsesReader) parts(raw json.RawMessage, kind string) ([]Part, error) {
