@@ -15,13 +15,13 @@
 // and has bounded memory. It opens nothing: no file, no network, no
 // environment. Math.random and Date are the real ones.
 //
-//	         end              tree is gone
-//	running ─────▶ leaving ─────────────────▶ over
-//	   │ trip, limit, fatal      ▲ killed        ▲
-//	   ▼                         │               │
-//	settling ──no step runs──▶ stopping ─────────┘
-//	   │ grace is over           │ grace is over
-//	   └───────▶ killed ◀────────┘
+//	           the engine says its end           its tree is gone
+//	running ───────────────────────────▶ leaving ──────────────────▶ over
+//	   │ trip, limit, fatal                                            ▲
+//	   ▼                                                               │
+//	settling ──no step runs──▶ stopping ──────────its tree is gone─────┤
+//	   │ grace is over             │ grace is over                     │
+//	   └────────────────────▶ killed ──────────────its tree is gone───┘
 //
 // In settling no further step starts and those that run end by their own rule;
 // in stopping the engine was interrupted. The call is over when the tree is

@@ -281,7 +281,7 @@ func (r *run) take(ctx context.Context, f frame) {
 		}
 	case f.Kind == kindEnd && r.phase != over:
 		r.end, r.phase = &f, leaving
-		r.grace.Reset(r.o.Grace)
+		r.grace.Reset(r.o.Reap) // it is on its way out; killing it early would spoil its exit record
 	default:
 		r.stop(garbled, fmt.Errorf("%s %s", f.Kind, f.Error))
 		r.kill(ctx)

@@ -73,7 +73,7 @@ func (r *run) ending(exit proc.Exit, crash string) string {
 		return fmt.Sprintf("the script was ended: it used up its %g s of own time", r.limit.Seconds())
 	case r.cause == garbled || r.cause == detached:
 		return "the script was ended: its engine said what makes no sense"
-	case strings.Contains(crash, "memory") || strings.Contains(crash, "cannot allocate"):
+	case strings.Contains(crash, "memory") || strings.Contains(crash, "cannot allocate") || strings.Contains(crash, "address space"):
 		return r.overMemory()
 	case strings.Contains(crash, "stack"):
 		return "the script was ended: it went deeper than the engine's stack"
