@@ -14,6 +14,7 @@ import (
 
 	"github.com/ripcord-go/ripcord"
 	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/crashtest"
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/gate"
 	"github.com/ripcord-go/ripcord/interrupt"
@@ -110,7 +111,7 @@ func (b *bench) die(prompt string, ready func() bool) {
 // proves TOL-23, REC-03, REC-04, REC-07, REC-08, REC-09, PRC-04, B087
 func TestADeathWithATreeAtWorkIsTrueAtEveryLevel(t *testing.T) {
 	back := callOf("task", "tb", map[string]any{"prompt": "beside it", "background": true})
-	script := strings.Replace(family(3, stubborn), "text I am level 1.\n", "text I am level 1.\n"+back, 1) +
+	script := strings.Replace(crashtest.AgentTree(3, stubborn), "text I am level 1.\n", "text I am level 1.\n"+back, 1) +
 		said("beside it", bash("side", "echo $$ >>pids; touch beside; sleep 300")+"finish tool")
 	b := newBench(t, script, withBash(t), withAgents)
 	b.die("level 0 please", func() bool {
@@ -301,7 +302,7 @@ func TestADeathBetweenTwoJournalsIsToldAsEachHasIt(t *testing.T) {
 //
 // proves TOL-23, LOG-15, REC-01
 func TestAJournalThatCannotBeHadKeepsNobodyFromItsParent(t *testing.T) {
-	b := newBench(t, said("a person's", "text so far\nhang")+family(2, "touch up; echo $$ >>pids; sleep 300"), withBash(t), withAgents)
+	b := newBench(t, said("a person's", "text so far\nhang")+crashtest.AgentTree(2, "touch up; echo $$ >>pids; sleep 300"), withBash(t), withAgents)
 	b.die("level 0 please", func() bool { _, err := os.Stat(filepath.Join(b.cwd, "up")); return err == nil && len(b.trunk()) == 3 })
 	b.until("guardians have ended the processes", func() bool { return len(alive(b.pids("pids")...)) == 0 })
 	left := map[event.SessionID][]string{}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ripcord-go/ripcord"
 	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/crashtest"
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/gate"
 	"github.com/ripcord-go/ripcord/interrupt"
@@ -98,7 +99,7 @@ func TestASubAgentsQuestionIsPutToTheParentsPeople(t *testing.T) {
 		"denied":           {event.Deny, "not today", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, family(2, "echo ran >>M"), withBash(t), withAgents, asking)
+			b := newBench(t, crashtest.AgentTree(2, "echo ran >>M"), withBash(t), withAgents, asking)
 			id := b.submit("level 0 please")
 			q := b.question()
 			if q.Call != "t0" || !strings.Contains(q.Prompt, "echo ran") || !strings.Contains(q.Prompt, "sub-agent") {
@@ -121,7 +122,7 @@ func TestASubAgentsQuestionIsPutToTheParentsPeople(t *testing.T) {
 		})
 	}
 	t.Run("stopped", func(t *testing.T) {
-		b := newBench(t, family(2, "echo ran >>M"), withBash(t), withAgents, asking)
+		b := newBench(t, crashtest.AgentTree(2, "echo ran >>M"), withBash(t), withAgents, asking)
 		id := b.submit("level 0 please")
 		b.question()
 		b.esc(id)
@@ -135,7 +136,7 @@ func TestASubAgentsQuestionIsPutToTheParentsPeople(t *testing.T) {
 		_ = b.lastRequest()
 	})
 	t.Run("answered under the child's own id", func(t *testing.T) {
-		b := newBench(t, family(1, "echo ran >>M"), withBash(t), withAgents, asking)
+		b := newBench(t, crashtest.AgentTree(1, "echo ran >>M"), withBash(t), withAgents, asking)
 		id := b.submit("level 0 please")
 		b.question()
 		kid := b.kids()[0]
@@ -214,7 +215,7 @@ func TestASubAgentsFailureIsAResultAndNotItsParents(t *testing.T) {
 		}
 	})
 	t.Run("somebody stops it alone", func(t *testing.T) {
-		b := newBench(t, family(1, "touch up; echo $$ >>pids; sleep 300"), withBash(t), withAgents)
+		b := newBench(t, crashtest.AgentTree(1, "touch up; echo $$ >>pids; sleep 300"), withBash(t), withAgents)
 		id := b.submit("level 0 please")
 		b.up(1)
 		kid := b.kids()[0]

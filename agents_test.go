@@ -15,6 +15,7 @@ import (
 
 	"github.com/ripcord-go/ripcord"
 	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/crashtest"
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/tool"
@@ -176,19 +177,6 @@ func sessions(b *bench) []api.SessionInfo {
 	return list
 }
 
-// family is the script of a root session with depth sub-agents below each other,
-// the lowest of which runs command.
-func family(depth int, command string) string {
-	var s strings.Builder
-	name := func(i int) string { return fmt.Sprintf("level %d please", i) }
-	for i := range depth {
-		s.WriteString(said(name(i), fmt.Sprintf("text I am level %d.\n", i)+callOf("task", fmt.Sprintf("t%d", i), map[string]any{"prompt": name(i + 1)})+"finish tool"))
-	}
-	s.WriteString(said(name(depth), "text I am the leaf.\n"+bash("leaf", command)+"finish tool"))
-	s.WriteString("default\ntext Hello.\nfinish stop\n")
-	return s.String()
-}
-
 // stubborn is a command that nothing but KILL ends, with what escapes a group.
 const stubborn = "trap '' TERM INT; echo $$ >>pids; (trap '' TERM; echo half of it; sleep 300) & echo $! >>pids; setsid sleep 300 & echo $! >>pids; : >up; while :; do sleep 0.05; done"
 
@@ -205,7 +193,7 @@ func (b *bench) up(n int) {
 //
 // proves TOL-23, INT-07, INT-16, INT-35, TRN-20, B084, B087
 func TestOnePressStopsATreeOfThreeLevelsAsAWhole(t *testing.T) {
-	b := newBench(t, family(3, stubborn), withBash(t), withAgents)
+	b := newBench(t, crashtest.AgentTree(3, stubborn), withBash(t), withAgents)
 	id := b.submit("level 0 please")
 	b.up(3)
 	pids := b.pids("pids")
@@ -273,7 +261,7 @@ func TestOnePressStopsATreeOfThreeLevelsAsAWhole(t *testing.T) {
 //
 // proves TOL-23, PRC-03, IFC-05, B084
 func TestTheSecondPressForcesAllLevels(t *testing.T) {
-	b := newBench(t, family(3, stubborn), withAgents, func(c *ripcord.Config) {
+	b := newBench(t, crashtest.AgentTree(3, stubborn), withAgents, func(c *ripcord.Config) {
 		withBash(t)(c)
 		c.Tools = append(builtin.TaskTools(), builtin.Tools(builtin.Options{Host: c.Host, Grace: 10 * time.Minute})...)
 	})
@@ -301,7 +289,7 @@ func TestTheSecondPressForcesAllLevels(t *testing.T) {
 func TestAStopAtAnyMomentOfATreeLeavesClosedBooks(t *testing.T) {
 	for i := range 12 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			b := newBench(t, family(2, "echo $$ >>pids; sleep 300"), withBash(t), withAgents)
+			b := newBench(t, crashtest.AgentTree(2, "echo $$ >>pids; sleep 300"), withBash(t), withAgents)
 			id := b.submit("level 0 please")
 			depth, typ := i%3, []event.Type{event.TypeSessionOpened, event.TypeModelRequest, event.TypeCallStarted, event.TypeSubAgentLinked}[i/3]
 			if depth == 2 && typ == event.TypeSubAgentLinked {
@@ -332,8 +320,7 @@ func TestAStopAtAnyMomentOfATreeLeavesClosedBooks(t *testing.T) {
 //
 // proves TOL-23, INT-16, INT-35, TRN-02, B084, B090
 func TestStopsAtRandomMomentsOfTreesLeaveOneSessionWhole(t *testing.T) {
-	always := strings.ReplaceAll(family(2, "echo $$ >>pids; sleep 300"), "answer if", "answer always if")
-	b := newBench(t, always, withBash(t), withAgents)
+	b := newBench(t, crashtest.AgentTree(2, "echo $$ >>pids; sleep 300"), withBash(t), withAgents)
 	for i := range 10 {
 		ctx, stop := context.WithCancel(b.ctx)
 		late := time.AfterFunc(rand.N(150*time.Millisecond), func() {
@@ -371,7 +358,7 @@ func TestStopsAtRandomMomentsOfTreesLeaveOneSessionWhole(t *testing.T) {
 //
 // proves TOL-23, PRC-08, INT-59
 func TestARuntimeThatClosesEndsItsTrees(t *testing.T) {
-	b := newBench(t, family(3, stubborn), withBash(t), withAgents)
+	b := newBench(t, crashtest.AgentTree(3, stubborn), withBash(t), withAgents)
 	b.submit("level 0 please")
 	b.up(3)
 	b.end()
