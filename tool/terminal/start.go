@@ -130,6 +130,7 @@ func (o *opening) launch(ctx context.Context, dir string) error {
 	o.t = &terminal{command: o.args.Command, turn: o.call.Turn, tty: tty, relay: &relay{}}
 	spec := proc.Spec{Owner: "call", ID: string(o.call.ID), Argv: []string{o.s.o.Shell, "-c", o.args.Command}, Dir: dir,
 		Env: o.s.o.Env, Spool: o.call.Spool, Ladder: o.s.ladder(), Live: o.t.relay}
+	o.t.relay.to(tool.LiveOf(o.call)) // before it can print
 	done, err := line(&spec, tty, or(o.args.Rows, rowsGiven), or(o.args.Cols, colsGiven))
 	if err != nil {
 		o.t = nil
