@@ -21,10 +21,10 @@
 // The driver is started by [Open] and ends in [Live.Close]. Attempts, gates and
 // runners are started by the driver and counted in Live.work, which Close waits
 // for; a tool that was quarantined is counted apart, named in the status, and
-// fenced. Inner calls run on their outer call's goroutines. Gates, hooks of a
-// turn's start and reports are counted in Live.work as well; a turn's end waits
-// for those that were begun in its name (active.errands). Each job has one watcher, counted in Live.work. A subscriber's queue
-// has no goroutine of its own.
+// fenced. Inner calls run on their outer call's goroutines. Hooks of a turn's
+// start and reports are counted in Live.work as well; a turn's end waits for
+// those that were begun in its name (active.errands). Each job has one watcher,
+// counted in Live.work. A subscriber's queue has no goroutine of its own.
 //
 // # What it never does
 //

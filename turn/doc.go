@@ -15,6 +15,11 @@
 // a model reads about what did not happen stand in one place, the Text
 // constants.
 //
+// A call whose arguments are whole may start while its answer still streams
+// ([State.Step] on the end of its arguments): its request stands in the journal
+// before the message that lists it. What a running call does in its own name,
+// inner calls and questions to people, are facts of that call.
+//
 // # What it never does
 //
 // It reads no clock, waits for nothing, does no input or output and starts no
