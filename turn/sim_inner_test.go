@@ -113,4 +113,3 @@ func (w *world) count(phases map[event.TurnOutcome]int, seen map[string]int) {
 		}
 	}
 }
-
