@@ -74,7 +74,7 @@ config:              gate +github.com/pelletier/go-toml
 
 # edges: over api alone
 tui:                 event api +charm.land +github.com/charmbracelet
-mcp:                 event interrupt tool proc +github.com/modelcontextprotocol/go-sdk   later
+mcp:                 event interrupt tool proc +github.com/modelcontextprotocol/go-sdk
 cmd/ripcord:         * +
 
 # kits
