@@ -135,7 +135,7 @@ func fileNote(cwd string, raw json.RawMessage, started time.Time) string {
 }
 
 // readopt puts kept jobs that were found alive under the session's care again.
-func (r *Runtime) readopt(ctx context.Context, l *session.Live, dir string) {
+func (r *Runtime) readopt(ctx context.Context, l *session.Live, id event.SessionID, dir string) {
 	rec := l.Status().Recovered
 	if rec == nil || r.cfg.Host == nil {
 		return
@@ -147,5 +147,10 @@ func (r *Runtime) readopt(ctx context.Context, l *session.Live, dir string) {
 			continue
 		}
 		l.Readopt(kept.Job, session.Tree{Tree: tree})
+		for _, k := range r.cfg.Keepers {
+			if k.Readopted != nil {
+				k.Readopted(id, kept.Job, tree)
+			}
+		}
 	}
 }

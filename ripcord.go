@@ -38,9 +38,11 @@ type Config struct {
 	// Hooks run at the points of a session's life; nil: none.
 	Hooks gate.Hooks
 	// Alone says that nobody is there who could answer a question.
-	Alone  bool
-	Logger *slog.Logger // nil: discarded
-	Limits Limits
+	Alone bool
+	// Keepers hear of each session's life.
+	Keepers []Keeper
+	Logger  *slog.Logger // nil: discarded
+	Limits  Limits
 }
 
 // Limits bound turns and waits. Zero fields get the defaults.

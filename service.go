@@ -93,7 +93,7 @@ func (r *Runtime) take(ctx context.Context, id event.SessionID, fresh bool, head
 		n.children(ctx, turn.NewLedger(), false)
 	}
 	r.agents.linked(id, n.links...)
-	r.readopt(ctx, l, cfg.Dir)
+	r.opened(ctx, l, id, cfg.Dir)
 	return l, nil
 }
 
@@ -126,6 +126,7 @@ func (r *Runtime) release(ctx context.Context, id event.SessionID, reason interr
 		delete(r.live, id)
 		r.mu.Unlock()
 		r.agents.drop(id)
+		r.forgotten(id)
 	}
 	return errors.Join(left, err)
 }
@@ -155,7 +156,9 @@ func (r *Runtime) Submit(ctx context.Context, req api.SubmitRequest) (api.Submit
 	if len(req.Input.Content) == 0 {
 		return api.Submitted{}, &api.Error{Code: event.FailUsage, Message: "the input is empty", Hint: "give a prompt"}
 	}
+	decided := r.offered(ctx, req.Session, req.Options)
 	id, err := l.Submit(ctx, session.Input{Input: req.Input, Key: req.Key, Options: req.Options, By: req.By})
+	decided(err == nil, runningTurn(l.Status()))
 	if err != nil {
 		return api.Submitted{}, toError(err)
 	}
@@ -163,6 +166,14 @@ func (r *Runtime) Submit(ctx context.Context, req api.SubmitRequest) (api.Submit
 		return api.Submitted{Input: id, State: "queued"}, nil
 	}
 	return api.Submitted{Input: id, State: "running"}, nil
+}
+
+// runningTurn is the number of the turn that runs, 0 if none does.
+func runningTurn(st session.Status) int {
+	if st.Running {
+		return st.Turn
+	}
+	return 0
 }
 
 // Continue implements [api.Service].

@@ -196,3 +196,9 @@ func onlyWords(command string) bool {
 	}
 	return true
 }
+
+// Hides reports whether path, in a workspace dir, is protected against being
+// read: a search leaves it out.
+func (r Rules) Hides(path, dir string) bool {
+	return slices.ContainsFunc(r.Protected, func(p Protected) bool { return p.Reads && p.holds(path, dir) })
+}

@@ -74,7 +74,8 @@ type chat struct {
 	jobList  []api.JobInfo
 	jobAt    int
 	draft    string
-	complete bool // the completion list is closed for this draft
+	mode     string // what the next message says of plan mode: plan, act or nothing
+	complete bool   // the completion list is closed for this draft
 
 	knock   time.Time // last Ctrl+C that counts
 	escIdle time.Time
@@ -194,6 +195,7 @@ type (
 	submit struct {
 		no   int
 		text string
+		mode string
 	}
 	goOn struct {
 		no   int
@@ -310,7 +312,8 @@ func (c *chat) send(text string) []effect {
 	c.onTop, c.note = false, ""
 	c.asked++
 	c.sends = with(c.sends, c.asked, true)
-	out := []effect{c.put(""), submit{c.asked, text}}
+	out := []effect{c.put(""), submit{c.asked, text, c.mode}}
+	c.mode = ""
 	if c.phase == idle {
 		c.begin(text)
 	}

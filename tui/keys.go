@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -59,7 +60,7 @@ func (c *chat) bound(key, draft string, first, last bool) bool {
 	case "down":
 		return c.layer == jobsLayer || last && c.at < len(c.history)
 	case "y", "n":
-		return draft == "" && len(c.approvals) > 0 && c.layer == noLayer
+		return draft == "" && len(c.approvals) > 0 && !c.approvals[0].Question && c.layer == noLayer
 	case "c", "r", "e":
 		return draft == "" && c.onTop && len(c.approvals) == 0 && c.phase == idle
 	case "x":
@@ -172,6 +173,8 @@ func (c *chat) enter(now time.Time) []effect {
 		return c.say("x ends the marked job, Esc closes the list")
 	case c.letter != "" && text == c.letter:
 		return c.cardLetter(now)
+	case len(c.approvals) > 0 && c.approvals[0].Question:
+		return c.reply(text)
 	case text == "" && len(c.approvals) > 0:
 		return c.settle(now, event.Deny)
 	case text == "" && c.phase == idle && len(c.inbox) > 0:
@@ -210,6 +213,27 @@ func (c *chat) answer(now, before time.Time, key string) []effect {
 		return c.settle(now, event.Allow)
 	}
 	return c.settle(now, event.Deny)
+}
+
+// reply answers a tool's question with words; a number names one of its options,
+// "/skip" says that there will be no answer.
+func (c *chat) reply(text string) []effect {
+	q := c.approvals[0]
+	d := api.DecideRequest{Session: c.session, Approval: q.ID, Decision: event.Allow, By: who, Why: text}
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(q.Options) {
+		d.Why = q.Options[n-1]
+	}
+	switch {
+	case text == "":
+		return c.say("type an answer, or /skip to give none; Esc stops the turn")
+	case text == "/skip":
+		d.Decision, d.Why = event.Deny, ""
+	case strings.HasPrefix(text, "/"):
+		return c.command(text)
+	}
+	c.remember(c.draft)
+	c.unask(q.ID, "")
+	return []effect{c.put(""), decide{d}}
 }
 
 // settle answers the first open question.
@@ -307,6 +331,8 @@ func commands() []command {
 		{"/help", "keys and commands"},
 		{"/jobs", "background jobs: list, end"},
 		{"/stop", "interrupt the running turn, as Esc does"},
+		{"/plan", "from your next message on: look and plan, change nothing until you approve"},
+		{"/act", "leave plan mode with your next message"},
 		{"/now", "interrupt and send at once (comes later)"},
 		{"/quit", "leave; a running turn is interrupted"},
 	}
@@ -346,6 +372,12 @@ func (c *chat) command(text string) []effect {
 			return append(c.say("nothing is running"), c.put(""))
 		}
 		return append(c.stop(c.pressed), c.put(""))
+	case "/plan":
+		c.mode = "plan"
+		return append(c.say("plan mode from your next message on: nothing is changed until you approve the plan; /act takes it back"), c.put(strings.TrimSpace(rest)))
+	case "/act":
+		c.mode = "act"
+		return append(c.say("with your next message calls may change things again, as rules and you allow"), c.put(strings.TrimSpace(rest)))
 	case "/quit", "/exit":
 		return []effect{c.put(""), leave{0}}
 	case "/now":

@@ -214,7 +214,14 @@ func (f *lineFace) tell() {
 		if !f.asked[q.ID] {
 			f.asked[q.ID] = true
 			f.write("? " + q.Tool + ": " + q.Prompt)
-			f.write("  allow? [y/N]")
+			if !q.Question {
+				f.write("  allow? [y/N]")
+				continue
+			}
+			for i, o := range q.Options {
+				f.write("  " + itoa(i+1) + " " + oneLine(o))
+			}
+			f.write("  the next line answers" + numbered(q.Options) + "; /skip gives none")
 		}
 	}
 	if f.eof {

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -160,6 +161,15 @@ func (r *runner) lastResult() *api.Result {
 	return r.result
 }
 
+// optionsOf says a change of mode with an input (TOL-27).
+func optionsOf(mode string) (o event.SubmitOptions) {
+	if mode != "" {
+		word, _ := json.Marshal(mode) // a string
+		o.Attributes = map[string]json.RawMessage{"mode": word}
+	}
+	return o
+}
+
 // perform does one effect that both faces share; it does not block. It reports
 // whether it knew the effect.
 func (r *runner) perform(e effect) bool {
@@ -169,7 +179,7 @@ func (r *runner) perform(e effect) bool {
 		r.says.put(func() {
 			got, err := svc.Submit(ctx, api.SubmitRequest{
 				Session: id, Input: event.UserInput{Content: event.TextOf(e.text)},
-				Priority: event.PriorityLater, By: who,
+				Priority: event.PriorityLater, By: who, Options: optionsOf(e.mode),
 			})
 			r.post(submitted{e.no, got, err})
 		})

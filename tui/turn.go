@@ -191,7 +191,7 @@ func (c *chat) callRecord(now time.Time, r *event.Record, body event.Payload) []
 	case event.CallRequested:
 		c.turn.open(r.Call, b.Name).args = argument(b.Args, b.BadArgs)
 	case event.ApprovalAsked:
-		c.ask(now, api.Approval{ID: b.ID, Call: r.Call, Tool: b.Tool, Prompt: b.Prompt})
+		c.ask(now, api.Approval{ID: b.ID, Call: r.Call, Tool: b.Tool, Prompt: b.Prompt, Question: b.Question, Options: b.Options})
 	case event.ApprovalDecided:
 		c.unask(b.ID, "")
 	case event.ApprovalVoided:

@@ -94,10 +94,23 @@ func (c *chat) askRows(width int) []string {
 	if n := len(c.approvals) - 1; n > 0 {
 		more = " · " + itoa(n) + " more after it"
 	}
+	if q.Question {
+		for i, o := range q.Options {
+			out = append(out, "  "+itoa(i+1)+" "+ansi.Truncate(oneLine(o), max(8, width-6), "…"))
+		}
+		return append(out, quiet("  type the answer and press enter"+numbered(q.Options)+" · /skip gives none"+more))
+	}
 	if c.draft != "" {
 		return append(out, quiet("  empty the line to answer (esc puts it away)"+more))
 	}
 	return append(out, "  allow? [y/N]"+quiet(more))
+}
+
+func numbered(options []string) string {
+	if len(options) == 0 {
+		return ""
+	}
+	return " (a number picks one)"
 }
 
 func (c *chat) queueRows(width int) []string {
@@ -238,6 +251,8 @@ func (c *chat) unwinding() int {
 func (c *chat) footer(now time.Time) string {
 	parts := []string{c.escMeans()}
 	switch {
+	case len(c.approvals) > 0 && c.approvals[0].Question:
+		parts = append([]string{"enter answers"}, parts...)
 	case len(c.approvals) > 0 && c.draft == "":
 		parts = append([]string{"y allow", "n refuse (default)"}, parts...)
 	case c.phase.busy():

@@ -4,10 +4,11 @@ import (
 	"os"
 
 	"github.com/ripcord-go/ripcord/proc"
+	"github.com/ripcord-go/ripcord/tool/workflow"
 )
 
 func main() {
-	proc.Main() // a guardian's life is this call
+	proc.Main(workflow.Role()) // a guardian's life is this call, and a script engine's
 	a := &app{
 		env:    os.Getenv,
 		stdin:  os.Stdin,

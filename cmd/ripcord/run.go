@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/ripcord-go/ripcord/api"
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/gate"
 )
 
 // turnFlags are what run and continue have in common.
@@ -23,6 +25,7 @@ type turnFlags struct {
 	yes       bool
 	dropQueue bool
 	drain     bool
+	plan      bool
 }
 
 func (t *turnFlags) register(cmd *cobra.Command) {
@@ -31,6 +34,7 @@ func (t *turnFlags) register(cmd *cobra.Command) {
 	f.DurationVar(&t.timeout, "timeout", 0, "interrupt the turn after this long (exit 124)")
 	f.BoolVar(&t.yes, "yes", false, "run every tool call without asking (dangerous)")
 	f.BoolVar(&t.dropQueue, "drop-queue", false, "an interrupt also drops waiting input instead of holding it")
+	f.BoolVar(&t.plan, "plan", false, "plan mode: look and plan, change nothing; it holds until a plan is approved")
 	f.BoolVar(&t.drain, "drain", false, "")
 	_ = f.MarkHidden("drain") // the flag was defined above
 }
@@ -268,7 +272,7 @@ func (a *app) drive(ctx context.Context, e *engine, j job, text string) outcome 
 			if j.prompt == nil {
 				return e.svc.Continue(ctx, s.ID)
 			}
-			return e.svc.Submit(ctx, api.SubmitRequest{Session: s.ID, Input: event.UserInput{Content: event.TextOf(text)}, By: "run"})
+			return e.svc.Submit(ctx, api.SubmitRequest{Session: s.ID, Input: event.UserInput{Content: event.TextOf(text)}, By: "run", Options: planOptions(j.plan)})
 		},
 		opened: func(s api.SessionState) {
 			a.sayRecovered(s.Recovered)
@@ -334,3 +338,11 @@ func (a *app) closeBooks(e *engine) {
 
 // isTerminal reports whether f is one.
 func isTerminal(f *os.File) bool { return term.IsTerminal(f.Fd()) }
+
+// planOptions asks for plan mode from this input on.
+func planOptions(plan bool) (o event.SubmitOptions) {
+	if plan {
+		o.Attributes = map[string]json.RawMessage{gate.ModeAttribute: json.RawMessage(`"` + gate.ModePlan + `"`)}
+	}
+	return o
+}

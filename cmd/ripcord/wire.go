@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/ripcord-go/ripcord"
 	"github.com/ripcord-go/ripcord/api"
@@ -16,8 +15,6 @@ import (
 	"github.com/ripcord-go/ripcord/model"
 	"github.com/ripcord-go/ripcord/model/scripted"
 	"github.com/ripcord-go/ripcord/proc"
-	"github.com/ripcord-go/ripcord/tool"
-	"github.com/ripcord-go/ripcord/tool/builtin"
 	"github.com/ripcord-go/ripcord/turn"
 )
 
@@ -55,7 +52,7 @@ func wire(ctx context.Context, a *app, n need) (_ *engine, err error) {
 		if err := a.wireModel(ctx, n, &cfg, e, &owned); err != nil {
 			return nil, err
 		}
-		if err := a.wireTools(n, root, &cfg, e, &owned); err != nil {
+		if err := a.wireTools(ctx, n, root, &cfg, e, &owned); err != nil {
 			return nil, err
 		}
 	}
@@ -72,7 +69,7 @@ func wire(ctx context.Context, a *app, n need) (_ *engine, err error) {
 }
 
 // wireTools lists the tools, and what stands before each call of one.
-func (a *app) wireTools(n need, root string, cfg *ripcord.Config, e *engine, owned *closers) error {
+func (a *app) wireTools(ctx context.Context, n need, root string, cfg *ripcord.Config, e *engine, owned *closers) error {
 	cwd, err := a.workspace()
 	if err != nil {
 		return err
@@ -81,8 +78,14 @@ func (a *app) wireTools(n need, root string, cfg *ripcord.Config, e *engine, own
 	if err != nil {
 		return err
 	}
-	cfg.Tools = slices.DeleteFunc(builtin.Tools(builtin.Options{Host: cfg.Host}), func(t tool.Tool) bool { return !set.ToolOn(t.Spec().Name) })
-	cfg.Gate, cfg.Limits, cfg.Alone = rules(set, n), limits(set), !n.chat
+	r := rules(set, n)
+	box, err := newToolbox(ctx, set, r, cfg.Host, cfg.Store, cwd)
+	if err != nil {
+		return err
+	}
+	*owned = append(*owned, box.owned...)
+	cfg.Tools, cfg.Keepers = box.tools, box.keepers
+	cfg.Gate, cfg.Limits, cfg.Alone = gate.PlanMode(r, box.plans, "ask_user", "todo"), limits(set), !n.chat
 	h, err := hooks(set, cfg.Host, root)
 	if err != nil || h == nil {
 		return err

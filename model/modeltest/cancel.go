@@ -44,7 +44,7 @@ func (d Driver) cancel(t *testing.T) {
 // many times, and returns how long after that the server saw it.
 func (d Driver) stop(t testing.TB, m model.Model, srv *scripted.Server, reads int) time.Duration {
 	t.Helper()
-	ctx, stop := context.WithCancelCause(context.WithoutCancel(t.Context()))
+	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
 	var at atomic.Int64
 	var seen atomic.Int64

@@ -1,0 +1,63 @@
+package ripcord
+
+import (
+	"context"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/proc"
+	"github.com/ripcord-go/ripcord/session"
+)
+
+// Keeper is what a room keeps for each session beside its journal, such as
+// terminals or a mode. A Keeper hears of a session's life; every field may be
+// nil. The calls about one session come one after the other, on the goroutine
+// that opens or closes it.
+type Keeper struct {
+	// Opened comes when the session's records are complete, recovery's
+	// included, before its first turn.
+	Opened func(ctx context.Context, id event.SessionID)
+	// Readopted comes for each kept job that was found alive, after Opened.
+	Readopted func(id event.SessionID, job event.JobID, tree proc.Tree)
+	// Offered comes before an input with these options is offered to the
+	// session, on the caller's goroutine; decided, if not nil, is told whether
+	// it was accepted, and the turn that ran by then, 0 if none did.
+	Offered func(ctx context.Context, id event.SessionID, o event.SubmitOptions) (decided func(accepted bool, turn int))
+	// Closed comes when the session's journal is given up.
+	Closed func(id event.SessionID)
+}
+
+func (r *Runtime) opened(ctx context.Context, l *session.Live, id event.SessionID, dir string) {
+	for _, k := range r.cfg.Keepers {
+		if k.Opened != nil {
+			k.Opened(ctx, id)
+		}
+	}
+	r.readopt(ctx, l, id, dir)
+}
+
+func (r *Runtime) forgotten(id event.SessionID) {
+	for _, k := range r.cfg.Keepers {
+		if k.Closed != nil {
+			k.Closed(id)
+		}
+	}
+}
+
+// offered tells the keepers of an input, and gives back what tells them of its
+// acceptance.
+func (r *Runtime) offered(ctx context.Context, id event.SessionID, o event.SubmitOptions) (decided func(accepted bool, turn int)) {
+	var all []func(bool, int)
+	for _, k := range r.cfg.Keepers {
+		if k.Offered == nil {
+			continue
+		}
+		if d := k.Offered(ctx, id, o); d != nil {
+			all = append(all, d)
+		}
+	}
+	return func(accepted bool, turn int) {
+		for _, d := range all {
+			d(accepted, turn)
+		}
+	}
+}
