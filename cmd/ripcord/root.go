@@ -43,7 +43,7 @@ func newRoot(a *app) *cobra.Command {
 	a.modelFlags(root)
 	a.chatFlags(root)
 	root.AddCommand(runCmd(a), continueCmd(a), resumeCmd(a), interruptCmd(a), sessionsCmd(a), logCmd(a),
-		jobsCmd(a), modelCmd(a), configCmd(a), trustCmd(a), doctorCmd(a), demoCmd(a), versionCmd(a), completionCmd(a))
+		jobsCmd(a), modelCmd(a), configCmd(a), trustCmd(a), mcpCmd(a), doctorCmd(a), demoCmd(a), versionCmd(a), completionCmd(a))
 	root.AddCommand(laterCmds()...)
 	strict(root)
 	return root
