@@ -27,8 +27,9 @@ func (r *rig) driven(caller context.Context, text string) event.InputID {
 
 // Whoever drives a turn can leave it at any point: the turn is aborted, says
 // that its caller went, and its books are closed; the next one does not notice.
+// No hook stands anywhere here: it does not take one to see that he went.
 //
-// proves INT-33, INT-34, INT-35, INT-36, INT-37, TRN-02
+// proves INT-33, INT-34, INT-35, INT-36, INT-37, INT-41 (a and c), TRN-02
 func TestACallerThatLeavesAbortsItsTurnAndNoOther(t *testing.T) {
 	slow := deed("slow", interrupt.Cooperative, func(_ context.Context, c *tool.Call) (tool.Result, error) {
 		<-tool.SignalOf(c).Done()

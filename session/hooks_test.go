@@ -240,8 +240,8 @@ func TestAStopDuringAPreToolHookLetsNothingRun(t *testing.T) {
 	r.holds()
 }
 
-// proves HOK-03, INT-37, INT-44: reports see a living context whatever became
-// of the turn or its caller, and the turn's end waits for them
+// proves HOK-03, INT-37, INT-41 (b), INT-44: reports see a living context
+// whatever became of the turn or its caller, and the turn's end waits for them
 func TestReportsOfATurnsEndAreAwaitedOnEveryWayOut(t *testing.T) {
 	broken := func(context.Context, model.Request, func(event.Delta) bool) error {
 		return fmt.Errorf("no such host")
