@@ -50,7 +50,7 @@ func assemble(s *Step, cut bool) answer {
 				out = append(out, part{Part: event.Text{Text: b.Text}})
 			}
 		case event.ChunkReasoning:
-			if b.Text != "" || b.Data != "" {
+			if b.Text != "" || b.Data != "" || b.Signature != "" { // a signature alone: thinking kept out of sight
 				out = append(out, part{Part: event.Reasoning{Text: b.Text, Signature: b.Signature, Data: b.Data, Provider: b.Provider}})
 			}
 		case event.ChunkArgs:

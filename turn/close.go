@@ -260,7 +260,8 @@ func wholeUsage(l *Ledger) bool {
 	return l.Turn.Usage.Complete && l.Turn.Asked > 0 && l.Turn.Counted == l.Turn.Asked
 }
 
-// speaks reports whether content makes a message: blank text does not.
+// speaks reports whether content makes a message: blank text does not, and
+// neither does thinking of which nothing is shown.
 func speaks(c event.Content) bool {
 	for _, p := range c {
 		switch p := p.(type) {

@@ -269,6 +269,35 @@ func TestASignedThoughtIsKeptByteForByte(t *testing.T) {
 	same(t, want, got)
 }
 
+// Thinking that a provider keeps out of sight is a signature and no more. It is
+// kept, for the provider wants it back; alone it is no answer, and of a cut one
+// nothing is made.
+//
+// proves B019, TRN-07, MOD-01
+func TestASignatureAloneIsKeptAndIsNoAnswer(t *testing.T) {
+	hidden := event.ReasoningDelta{Block: 0, Signature: "c2ln", Provider: "sim"}
+	d := newDesk(t, turn.Options{Attempts: 2})
+	d.submit("go")
+	d.stream(hidden)
+	d.finish(event.FinishStop)
+	if fails := payloads[event.AttemptFailed](t, d.recs); len(fails) != 1 || fails[0].Error.Code != event.FailEmpty {
+		t.Fatalf("%+v", fails)
+	}
+	d.tell(turn.Fired{Timer: turn.TimerBackoff})
+	d.stream(hidden, event.TextDelta{Block: 1, Text: "so"})
+	d.finish(event.FinishStop)
+	same(t, event.Content{event.Reasoning{Signature: "c2ln", Provider: "sim"}, event.Text{Text: "so"}}, payloads[event.AssistantMessage](t, d.recs)[0].Content)
+	d.take()
+	d.submit("again")
+	d.stream(hidden)
+	d.trip(interrupt.UserSIGINT, "me")
+	d.tell(turn.Answered{Ticket: must[turn.Ask](d).Ticket, Cut: true})
+	if got := payloads[event.AssistantMessage](t, d.recs); len(got) != 1 {
+		t.Errorf("a message was made of nothing that is seen: %+v", got[1:])
+	}
+	valid(t, d.s.History)
+}
+
 // proves B021, TOL-03
 func TestCallsWithoutUsableIdsGetTheirOwn(t *testing.T) {
 	for name, ids := range map[string][2]string{"empty": {"", ""}, "the same": {"a", "a"}, "endless": {strings.Repeat("x", 500), "b"}, "its own": {"toolu_1", "toolu_2"}} {
