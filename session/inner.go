@@ -14,7 +14,7 @@ import (
 	"github.com/ripcord-go/ripcord/turn"
 )
 
-// innerBound is the part of a call's bound after a trip that its inner calls
+// innerBound is the part of a call's bounds after a trip that its inner calls
 // get: they are given up before it is, so that it can still tell of them.
 const innerBound = 0.9
 
@@ -124,6 +124,7 @@ func (k *caller) run(ctx context.Context, t tool.Tool, spec tool.Spec, call *too
 	b.run = l.runner(k.act, t, call)
 	b.run.Tripped, b.run.Book, b.run.Recorder, b.run.Jobs, b.run.Live = k.tripped, b, b, b, k.book
 	b.run.Bound = time.Duration(float64(b.run.Bound) * innerBound)
+	b.run.Forced = time.Duration(float64(b.run.Forced) * innerBound)
 	b.run.Fence = func() error {
 		if k.book.life.Err() != nil {
 			return tool.ErrOver

@@ -377,6 +377,62 @@ func TestAJobOfAnInnerCallNamesBoth(t *testing.T) {
 	}
 }
 
+// A tool that says so is waited for behind a forced stop, as an outer call and
+// as an inner one; others have the runner's moment.
+//
+// proves INT-08, TOL-05, TOL-07
+func TestAForcedStopWaitsForAToolsLastRung(t *testing.T) {
+	for name, c := range map[string]struct {
+		forced time.Duration
+		inner  bool
+		want   event.CallOutcome
+	}{
+		"outer":      {bound, false, event.CallStopped},
+		"inner":      {bound, true, event.CallStopped},
+		"the others": {0, false, event.CallQuarantined},
+	} {
+		t.Run(name, func(t *testing.T) {
+			begun, ended := make(chan struct{}), make(chan struct{})
+			last := tooltest.Func{Is: tool.Spec{Name: "last", Schema: empty(), Forced: c.forced}, Declared: interrupt.Cooperative,
+				Do: func(ctx context.Context, call *tool.Call) (tool.Result, error) {
+					close(begun)
+					<-tool.SignalOf(call).Forced()
+					if c.forced == 0 {
+						<-ended
+					} else { // longer than the runner's own moment
+						work := time.NewTimer(400 * time.Millisecond)
+						<-work.C
+					}
+					return tool.Result{}, tool.SignalOf(call).Checkpoint()
+				}}
+			outer := tooltest.Func{Is: tool.Spec{Name: "script", Schema: empty(), Forced: bound}, Declared: interrupt.Cooperative,
+				Do: func(ctx context.Context, call *tool.Call) (tool.Result, error) {
+					caller, _ := tool.CallerOf(call)
+					in, err := caller.Call(ctx, "last", empty())
+					if err == nil && in.Ended.Outcome != event.CallStopped {
+						t.Errorf("the inner call: %s", in.Ended.Outcome)
+					}
+					return tool.Result{}, tool.SignalOf(call).Checkpoint()
+				}}
+			name := map[bool]string{false: "last", true: "script"}[c.inner]
+			r := newRig(t, plan{tools: []tool.Tool{last, outer}, talks: []talk{calls("c1", name), says("fine")}})
+			id := r.submit("go")
+			<-begun
+			for range 2 { // the second press is by force
+				if _, err := r.live.Interrupt(session.Address{Input: id}, byMe(), true); err != nil {
+					t.Error(err)
+				}
+			}
+			sum := r.wait(id)
+			close(ended)
+			if sum.Outcome != event.TurnAborted || len(sum.Calls) != 1 || sum.Calls[0].End.Outcome != c.want {
+				t.Errorf("%+v", sum)
+			}
+			r.holds()
+		})
+	}
+}
+
 // asker is a tool that asks a person.
 func asker(got *tool.Answer, failed *error) tool.Tool {
 	return deed("ask", interrupt.Cooperative, func(ctx context.Context, c *tool.Call) (tool.Result, error) {

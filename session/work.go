@@ -200,8 +200,12 @@ func (l *Live) runner(act *active, t tool.Tool, call *tool.Call) *tool.Run {
 	if l.cfg.Blobs != nil {
 		r.Blobs = l.cfg.Blobs
 	}
+	spec, _ := l.cfg.Tools.Spec(call.Name)
+	r.Forced = spec.Forced
 	if interrupt.BehaviourOf(t).HasRegistrar() {
-		r.Forced = forcedLadder // it climbs its own ladder, whose last rung takes a moment
+		if r.Forced == 0 {
+			r.Forced = forcedLadder // it climbs its own ladder, whose last rung takes a moment
+		}
 		if reg, err := act.coord.Registrar(); err == nil {
 			r.Registrar = reg
 		}

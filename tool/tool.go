@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/interrupt"
@@ -27,6 +28,9 @@ type Spec struct {
 	Schema      json.RawMessage // JSON Schema of the arguments, an object
 	Effect      Effect
 	Concurrent  bool // may run beside others; honoured only if the behaviour is pooled
+	// Forced is what a call may take once every grace is gone, before it is
+	// given up: for a tool whose last rung takes a moment. 0: the runner's.
+	Forced time.Duration
 	// Asks says that the call needs approval unless a policy allows it.
 	Asks func(args json.RawMessage) (prompt string, ask bool)
 	// AsksCall is Asks for a tool whose answer depends on more than the

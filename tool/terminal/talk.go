@@ -276,9 +276,13 @@ func (l look) put(trip <-chan struct{}, in proc.Input, input []byte) (n int, err
 
 type kill struct{ s *Terminals }
 
+// forcedKill is what KILL and the proof that nothing is left may take once every
+// grace is gone.
+const forcedKill = 3 * time.Second
+
 // Spec implements [tool.Tool].
 func (c *kill) Spec() tool.Spec {
-	return tool.Spec{Name: "terminal_kill", Effect: tool.Unsafe,
+	return tool.Spec{Name: "terminal_kill", Effect: tool.Unsafe, Forced: forcedKill,
 		Description: "End a terminal: its command and everything that the command started, asked first, then forced. The result has how it ended and the rest of the output.",
 		Schema:      json.RawMessage(`{"type":"object","additionalProperties":false,"required":["id"],"properties":{` + idField + `}}`)}
 }

@@ -18,13 +18,16 @@ import (
 	"github.com/ripcord-go/ripcord/api"
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/gate"
+	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/journal"
 	"github.com/ripcord-go/ripcord/journal/file"
 	"github.com/ripcord-go/ripcord/model/openai"
 	"github.com/ripcord-go/ripcord/model/scripted"
 	"github.com/ripcord-go/ripcord/proc"
+	"github.com/ripcord-go/ripcord/tool"
 	"github.com/ripcord-go/ripcord/tool/ask"
 	"github.com/ripcord-go/ripcord/tool/builtin"
+	"github.com/ripcord-go/ripcord/tool/tooltest"
 	"github.com/ripcord-go/ripcord/tool/workflow"
 	"github.com/ripcord-go/ripcord/turn"
 )
@@ -44,7 +47,7 @@ type house struct {
 
 // newHouse makes one below dir; a second one over the same dir is the next
 // process's.
-func newHouse(ctx context.Context, dir, script string) (h *house, err error) {
+func newHouse(ctx context.Context, dir, script string, more ...tool.Tool) (h *house, err error) {
 	h = &house{ctx: ctx, root: filepath.Join(dir, "root"), cwd: filepath.Join(dir, "cwd"), plans: &gate.Plans{}}
 	if err := os.MkdirAll(h.cwd, 0o700); err != nil {
 		return nil, err
@@ -71,6 +74,7 @@ func newHouse(ctx context.Context, dir, script string) (h *house, err error) {
 	h.store = store
 	tools := append(builtin.Tools(builtin.Options{Host: host, Grace: 300 * time.Millisecond}),
 		workflow.New(workflow.Options{Host: host}), ask.User(), ask.ExitPlan(h.plans))
+	tools = append(tools, more...)
 	h.rt, err = ripcord.New(ripcord.Config{Store: store, Model: m, Host: host, Tools: tools,
 		Gate: gate.PlanMode(gate.Rules{Policy: gate.YesAll}, h.plans), Limits: ripcord.Limits{Backoff: time.Millisecond}})
 	h.ends = []func() error{func() error { return h.rt.Close(ctx) }, host.Close, m.Close, h.server.Close}
@@ -87,11 +91,11 @@ func (h *house) open(id event.SessionID) error {
 }
 
 // at is a house in a test, with its session open.
-func at(t *testing.T, dir, script string, id event.SessionID) *house {
+func at(t *testing.T, dir, script string, id event.SessionID, more ...tool.Tool) *house {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
 	t.Cleanup(cancel)
-	h, err := newHouse(ctx, dir, script)
+	h, err := newHouse(ctx, dir, script, more...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,6 +303,43 @@ func (h *house) pidsOf(t *testing.T, n int) (pids []int) {
 		t.Fatalf("pids %v", pids)
 	}
 	return pids
+}
+
+// A second press kills the engine and is waited for, also while a step climbs
+// the last rung of its own ladder.
+//
+// proves TOL-24, INT-08, PRC-02
+func TestASecondPressEndsAScriptThatIsNotQuarantined(t *testing.T) {
+	slow := tooltest.Func{Is: tool.Spec{Name: "slow", Schema: json.RawMessage(`{"type":"object"}`)}, Declared: interrupt.ExternallyTerminated,
+		Do: func(_ context.Context, c *tool.Call) (tool.Result, error) {
+			<-tool.SignalOf(c).Forced()
+			rung := time.NewTimer(400 * time.Millisecond) // longer than the runner's own moment
+			<-rung.C
+			return tool.Result{}, tool.SignalOf(c).Checkpoint()
+		}}
+	for name, step := range map[string]string{"a tree": `tool("bash", {command: "trap '' TERM; echo $$ >pids; setsid sleep 300 & echo $! >>pids; echo up >up; while :; do sleep 0.1; done"})`,
+		"a last rung": `tool("slow", {})`} {
+		t.Run(name, func(t *testing.T) {
+			h := at(t, t.TempDir(), scriptCall("c1", `log("begun"); await `+step)+says("hello"), "", slow)
+			id := h.submit(t, "go", "")
+			h.until(t, "the step", func(rec *event.Record) bool { return rec.Type == event.TypeInnerStarted })
+			var pids []int
+			if strings.Contains(step, "bash") {
+				pids = h.pidsOf(t, 2)
+			}
+			for _, force := range []bool{false, true} {
+				if _, err := h.rt.Interrupt(h.ctx, api.InterruptRequest{Session: h.id, Input: id, Who: "me", Force: force}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h.wait(t, id, event.TurnAborted)
+			dead(t, pids...)
+			if e, text := h.result(t, "c1"); e.Outcome != event.CallStopped || !strings.Contains(text, "begun") {
+				t.Errorf("%s %q", e.Outcome, text)
+			}
+			h.wait(t, h.submit(t, "hello", ""), event.TurnCompleted)
+		})
+	}
 }
 
 const crashScript = `

@@ -59,10 +59,14 @@ type workflow struct{ o Options }
 
 const mostScript = 256 << 10
 
+// forced is what the engine's KILL and the last rung of a step's own ladder may
+// take once every grace is gone.
+const forced = 3 * time.Second
+
 // Spec implements [tool.Tool]. A script by itself changes nothing, but running
 // it twice is making its calls twice.
 func (w *workflow) Spec() tool.Spec {
-	return tool.Spec{Name: Name, Effect: tool.Unsafe,
+	return tool.Spec{Name: Name, Effect: tool.Unsafe, Forced: forced,
 		Description: fmt.Sprintf("Run a JavaScript script that calls your other tools, and get what it returns: one call for many steps, loops and conditions. "+
 			"It is the body of an async function: use await and return at the top level. In it: "+
 			"await tool(name, args) makes a call and gives {text, success, exitCode, outcome, timedOut, denied}; with {throws: true} as third argument it throws unless success. "+
