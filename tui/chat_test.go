@@ -34,13 +34,13 @@ func (p *player) step(in input) {
 	for _, e := range p.c.apply(p.now, in) {
 		switch e := e.(type) {
 		case submit:
-			p.out = append(p.out, fmt.Sprintf("submit %d %s", e.no, e.text))
+			p.out = append(p.out, strings.TrimSpace(fmt.Sprintf("submit %d %s %s", e.no, e.text, e.mode)))
 		case goOn:
 			p.out = append(p.out, fmt.Sprintf("continue %d", e.no))
 		case halt:
 			p.out = append(p.out, fmt.Sprintf("interrupt %s turn=%d force=%v keep=%v", e.req.Input, e.req.Turn, e.req.Force, e.req.KeepInbox))
 		case decide:
-			p.out = append(p.out, "decide "+string(e.req.Decision))
+			p.out = append(p.out, strings.TrimSpace("decide "+string(e.req.Decision)+" "+e.req.Why))
 		case leave:
 			p.out = append(p.out, fmt.Sprintf("leave %d", e.code))
 		case killJob:
@@ -270,6 +270,40 @@ func TestAQuestionDoesNotTakeLettersOfADraft(t *testing.T) {
 	if p.c.draft != "may" {
 		t.Errorf("draft %q", p.c.draft)
 	}
+}
+
+// proves TOL-27: a tool's question takes words, a number picks an option, and Esc
+// stops the turn, which is no answer
+func TestAToolsQuestionIsAnsweredWithWords(t *testing.T) {
+	for text, want := range map[string]string{"green, rather": "decide allow green, rather", "2": "decide allow blue", "3": "decide allow 3", "y": "decide allow y", "/skip": "decide deny"} {
+		p := newPlayer(t)
+		p.runs(1, "i_1", "one")
+		p.rec(1, "k", event.ApprovalAsked{ID: "a", Tool: "ask_user", Prompt: "which colour?", Question: true, Options: []string{"red", "blue"}})
+		p.pass(time.Second)
+		p.key("enter")
+		p.is(running)
+		p.write(text)
+		p.key("enter")
+		p.is(running, want)
+	}
+	p := newPlayer(t)
+	p.runs(1, "i_1", "one")
+	p.rec(1, "k", event.ApprovalAsked{ID: "a", Tool: "ask_user", Prompt: "which colour?", Question: true})
+	p.key("esc")
+	p.is(stopping, "decide abort")
+}
+
+// proves TOL-27: plan mode is asked for with the next message, once
+func TestPlanModeGoesWithTheNextMessage(t *testing.T) {
+	p := newPlayer(t)
+	p.write("/plan")
+	p.key("enter")
+	p.write("build it")
+	p.key("enter")
+	p.is(sending, "submit 1 build it plan")
+	p.write("and more")
+	p.key("enter")
+	p.is(sending, "submit 2 and more")
 }
 
 // proves TUI-03: an answer elsewhere, a void and the end of the call close it

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ripcord-go/ripcord/proc"
+	"github.com/ripcord-go/ripcord/tool/workflow"
 )
 
 // asCommand in the environment makes this test binary the command itself.
@@ -14,7 +15,7 @@ const asCommand = "RIPCORD_TEST_COMMAND"
 // TestMain makes this binary the guardian of the commands it starts, and the
 // command for scripts.
 func TestMain(m *testing.M) {
-	proc.Main()
+	proc.Main(workflow.Role())
 	if os.Getenv(asCommand) != "" {
 		main()
 		return
