@@ -52,13 +52,13 @@ func (p *platter) spin(ctx context.Context, between func(stage *crashtest.Stage)
 		return nil
 	}
 	effects := crashtest.NewEffects()
-	rig, err := crashtest.NewRig(tap, crashtest.RigOptions{Script: twoSteps, Effects: effects, Acked: func() event.Seq { return tap.Acked(p.id) }})
+	rig, err := crashtest.NewRig(tap, crashtest.RigOptions{Script: twoSteps, Effects: effects, Acked: tap.Acked})
 	if err != nil {
 		return err
 	}
 	defer func() {
 		err = errors.Join(err, rig.Close(context.WithoutCancel(ctx)))
-		p.runs, p.seen = effects.Runs(), effects.Seen()
+		p.runs, p.seen = effects.Of(p.id)
 	}()
 	st, err := rig.Runtime.Open(ctx, api.OpenRequest{})
 	if err != nil {

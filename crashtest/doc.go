@@ -15,14 +15,19 @@
 // was seen.
 //
 // A [Recording] is made by a real runtime over the memory store and the
-// scripted model server in strict mode. [Tap] stands between a runtime and its
+// scripted model server in strict mode, with the product's own gates, questions,
+// terminals, sub-agents and clients of servers of tools where its scenario is
+// about them ([Gear]); only the processes are made up. Sub-agents leave
+// recordings of their own, and a family is broken and recovered as one
+// ([Recording.Kin]). [Tap] stands between a runtime and its
 // store: it writes down what was acknowledged when, and can stop the process
 // at a named point of a write.
 //
 // # Goroutines
 //
-// [Record] starts none itself; the runtime and the server that it makes have
-// ended when it returns. The tools of the scenarios start none.
+// [Record] starts none itself; the runtime and the servers that it makes have
+// ended when it returns. A script's steps that run side by side have one each,
+// which its call waits for.
 //
 // # What it never does
 //

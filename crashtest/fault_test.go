@@ -73,7 +73,7 @@ func (d *disk) play(ctx context.Context) (wrong []string) {
 	tap := crashtest.NewTap(store)
 	effects := crashtest.NewEffects()
 	rig, err := crashtest.NewRig(tap, crashtest.RigOptions{Script: twoSteps, Effects: effects,
-		Acked: func() event.Seq { return tap.Acked(id) },
+		Acked: tap.Acked,
 		Asked: func() { // LOG-13: the intent of a request is durable before its first byte
 			b, synced := store.Bytes(id), store.Synced(id)
 			if !bytes.Contains(b[bytes.LastIndex(b[:synced], []byte(`"type":"model/request"`))+1:synced], []byte(`model/request`)) ||
@@ -96,7 +96,8 @@ func (d *disk) play(ctx context.Context) (wrong []string) {
 	stage := &crashtest.Stage{Service: rig.Runtime, ID: id}
 	d.armed.Store(true)
 	accepted := d.first(ctx, stage, rig, say)
-	for call, acked := range effects.Seen() {
+	_, seen := effects.Of(id)
+	for call, acked := range seen {
 		if !startedBy(store, id, call, acked) {
 			say("call %s had its effect and its start was not durable", call)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/ripcord-go/ripcord/api"
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/journal/mem"
+	"github.com/ripcord-go/ripcord/tool"
 )
 
 // Finding is what the oracle says about one wreck.
@@ -115,6 +116,11 @@ func (r *Recording) Durable() []Violation {
 	say := func(invariant int, format string, args ...any) {
 		out = append(out, Violation{invariant, fmt.Sprintf(format, args...)})
 	}
+	early := func(id event.CallID, start event.Seq) {
+		if seen, ran := r.Seen[id]; ran && seen < start {
+			say(6, "call %s had its effect when record %d was acknowledged and its start is record %d", id, seen, start)
+		}
+	}
 	at := map[event.InputID]map[event.Type]event.Seq{} // where each input was accepted, and its turn ended
 	turns := map[int]event.InputID{}
 	for i := range r.Records {
@@ -132,9 +138,9 @@ func (r *Recording) Durable() []Violation {
 		case event.TurnEnded:
 			at[turns[rec.Turn]][rec.Type] = rec.Seq
 		case event.CallStarted:
-			if seen, ran := r.Seen[rec.Call]; ran && seen < rec.Seq {
-				say(6, "call %s had its effect when record %d was acknowledged and its start is record %d", rec.Call, seen, rec.Seq)
-			}
+			early(rec.Call, rec.Seq)
+		case event.InnerStarted:
+			early(tool.InnerID(rec.Call, p.N), rec.Seq)
 		}
 	}
 	for _, told := range r.Told {

@@ -57,6 +57,7 @@ func Judge(c Case) []Violation {
 		j.prefix()
 		j.walk()
 		j.history()
+		j.plan()
 		j.effects()
 	}
 	return j.out
@@ -227,6 +228,7 @@ func (j *judge) effects() {
 		switch {
 		case n > 1:
 			j.say(6, "call %s was run %d times", id, n)
+		case j.w.began(id):
 		case c == nil || !c.started:
 			if event.Seq(j.keep) == event.Seq(len(j.c.Intended)) {
 				j.say(6, "call %s had its effect and no start stands in the journal", id)
@@ -243,8 +245,8 @@ func (j *judge) ends(id event.CallID, c *call, found bool) {
 		return
 	}
 	switch {
-	case c.started && found:
-		if e.Outcome != event.CallFinished || !strings.Contains(e.Cause, "exit record") {
+	case c.started && found && len(c.inner) == 0: // a process of a call that makes calls is not the call
+		if e.Outcome != event.CallFinished || !strings.Contains(e.Cause, "exit record") && !strings.Contains(e.Cause, "sub-agent's journal") {
 			j.say(12, "the end of call %s was kept by its guardian and is told as %s (%s)", id, e.Outcome, e.Cause)
 		}
 	case c.started:

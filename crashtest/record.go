@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ripcord-go/ripcord"
@@ -36,6 +37,8 @@ type Recording struct {
 	Runs map[event.CallID]int       // how often each call had its effect
 	Seen map[event.CallID]event.Seq // what was acknowledged at its first
 	Told []Told                     // what people were told, in order
+	// Children are the sub-agents' own journals, in the order of their links.
+	Children []*Recording
 }
 
 // Told is an answer that somebody got: that an input was taken, or how its turn
@@ -84,8 +87,9 @@ type Rig struct {
 type RigOptions struct {
 	Script  string
 	Effects *Effects
-	Acked   func() event.Seq // what is acknowledged now; nil: not known
-	Asked   func()           // hears of each attempt before its request is sent; nil: nobody
+	Acked   func(event.SessionID) event.Seq // what is acknowledged now; nil: not known
+	Asked   func()                          // hears of each attempt before its request is sent; nil: nobody
+	Gear    *Gear                           // what a scenario adds; nil: nothing
 }
 
 // NewRig joins them. Close ends all three but the store.
@@ -103,10 +107,17 @@ func NewRig(store journal.Store, o RigOptions) (*Rig, error) {
 		return nil, errors.Join(err, server.Close())
 	}
 	if o.Acked == nil {
-		o.Acked = func() event.Seq { return -1 }
+		o.Acked = func(event.SessionID) event.Seq { return -1 }
 	}
-	rt, err := ripcord.New(ripcord.Config{Store: store, Model: &watched{m, o.Asked}, Tools: Kit(o.Effects, o.Acked), Gate: Policy(),
-		System: "You are a test.", Limits: ripcord.Limits{Backoff: time.Millisecond}})
+	cfg := ripcord.Config{Store: store, Model: &watched{m, o.Asked}, Tools: Kit(o.Effects, o.Acked), Gate: Policy(),
+		System: "You are a test.", Limits: ripcord.Limits{Backoff: time.Millisecond}}
+	if g := o.Gear; g != nil {
+		cfg.Tools, cfg.Hooks, cfg.Keepers = append(cfg.Tools, g.Tools...), g.Hooks, g.Keepers
+		if g.Gate != nil {
+			cfg.Gate = g.Gate(cfg.Gate)
+		}
+	}
+	rt, err := ripcord.New(cfg)
 	if err != nil {
 		return nil, errors.Join(err, m.Close(), server.Close())
 	}
@@ -132,31 +143,57 @@ func (r *Rig) Close(ctx context.Context) error {
 }
 
 // Record plays s and returns what it left.
-func Record(ctx context.Context, s Scenario) (*Recording, error) {
-	rec := &Recording{Scenario: s}
+func Record(ctx context.Context, s Scenario) (_ *Recording, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("scenario %s: %w", s.Name, err)
+		}
+	}()
+	rec := &Recording{Scenario: s, ID: "s_" + event.SessionID(strings.ReplaceAll(s.Name, " ", "-"))}
 	store := mem.New(mem.Options{Check: Check})
 	tap := NewTap(store)
-	tap.At = func(p Point, recs []event.Record) error {
-		if p == AfterSync && len(recs) > 0 {
-			rec.Acks = append(rec.Acks, Ack{int(store.Synced(rec.ID)), recs[len(recs)-1].Seq})
+	var mu sync.Mutex
+	acks := map[event.SessionID][]Ack{}
+	tap.Told = func(id event.SessionID, acked event.Seq) {
+		mu.Lock()
+		defer mu.Unlock()
+		acks[id] = append(acks[id], Ack{int(store.Synced(id)), acked})
+	}
+	effects, gear := NewEffects(), &Gear{}
+	if s.Gear != nil {
+		if gear, err = s.Gear(ctx); err != nil {
+			return nil, err
 		}
-		return nil
+		tap.Folder = gear.Folder
 	}
-	rec.ID = "s_" + event.SessionID(strings.ReplaceAll(s.Name, " ", "-"))
-	effects := NewEffects()
-	rig, err := NewRig(tap, RigOptions{Script: s.Script + second, Effects: effects, Acked: func() event.Seq { return tap.Acked(rec.ID) }})
-	if err != nil {
-		return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
-	}
-	err = rec.play(ctx, rig, store, tap)
+	rig, err := NewRig(tap, RigOptions{Script: s.Script + second, Effects: effects, Acked: tap.Acked, Gear: gear})
 	bound, done := interrupt.Cleanup(ctx, patience)
 	defer done()
-	if err = errors.Join(err, rig.Close(bound)); err != nil {
-		return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
+	if err != nil {
+		return nil, errors.Join(err, gear.close(bound))
 	}
-	rec.Runs, rec.Seen = effects.Runs(), effects.Seen()
-	rec.Bytes = store.Bytes(rec.ID)
-	return rec, rec.index()
+	err = rec.play(ctx, rig, store, tap)
+	if err = errors.Join(err, rig.Close(bound), gear.close(bound)); err != nil {
+		return nil, err
+	}
+	return rec, rec.keep(store, acks, effects)
+}
+
+// keep takes the journal of r over, and those of the sub-agents that it names.
+func (r *Recording) keep(store *mem.Store, acks map[event.SessionID][]Ack, effects *Effects) error {
+	r.Bytes, r.Acks = store.Bytes(r.ID), acks[r.ID]
+	r.Runs, r.Seen = effects.Of(r.ID)
+	if err := r.index(); err != nil {
+		return err
+	}
+	for _, link := range links(r.Records) {
+		child := &Recording{Scenario: Scenario{Name: fmt.Sprintf("%s, sub-agent %d", r.Scenario.Name, len(r.Children)+1)}, ID: link.Child}
+		if err := child.keep(store, acks, effects); err != nil {
+			return err
+		}
+		r.Children = append(r.Children, child)
+	}
+	return nil
 }
 
 func (r *Recording) play(ctx context.Context, rig *Rig, store *mem.Store, tap *Tap) error {
@@ -189,6 +226,14 @@ func (r *Recording) play(ctx context.Context, rig *Rig, store *mem.Store, tap *T
 		}
 	}
 	return nil
+}
+
+// Family lists the recordings of r's sub-agents, at whatever depth.
+func (r *Recording) Family() (out []*Recording) {
+	for _, c := range r.Children {
+		out = append(append(out, c), c.Family()...)
+	}
+	return out
 }
 
 func (r *Recording) index() error {

@@ -20,6 +20,10 @@ type Scenario struct {
 	// Play does the first turn. It submits "go" and returns once the turn has
 	// ended; nil submits and waits.
 	Play func(ctx context.Context, s *Stage) error
+	// Shows is what its journal has, in this order.
+	Shows []string
+	// Gear makes what the scenario needs beside the kit's tools; nil: nothing.
+	Gear func(ctx context.Context) (*Gear, error)
 }
 
 // second is the answer of every later turn.
@@ -30,8 +34,14 @@ default
   finish stop
 `
 
-// Scenarios returns the twelve named ones and, for more than that, seeded ones
-// made of the same parts.
+// few is how many scenarios stand for all of them where there is little time.
+const few = 12
+
+// Named returns how many scenarios have a name.
+func Named() int { return len(Scenarios(0)) }
+
+// Scenarios returns n of them: first the few that stand for all, then the other
+// named ones, then seeded ones made of the same parts; 0 is all named ones.
 func Scenarios(n int) []Scenario {
 	out := []Scenario{
 		{Name: "text", Script: `T'Hello ' T'there, ' T'you.' U(5,3) F(stop)`},
@@ -47,7 +57,11 @@ func Scenarios(n int) []Scenario {
 		{Name: "an open approval", Script: "C(c1,append) A'{}' E C(c2,ask) A'{}' E F(tool)", Play: stopAt(event.TypeApprovalAsked, 1)},
 		{Name: "a kept job", Script: "C(c1,serve) A'{}' E F(tool)\nT'It runs.' F(stop)"},
 	}
-	for seed := len(out); seed < n; seed++ {
+	out = append(out, further()...)
+	if n == 0 {
+		return out
+	}
+	for seed := few; len(out) < n; seed++ {
 		out = append(out, seeded(uint64(seed)))
 	}
 	return out[:min(n, len(out))]
@@ -158,11 +172,14 @@ type Stage struct {
 	// Told, if set, hears at once of each input that was acknowledged and of
 	// each turn whose end was told.
 	Told func(r event.Type, input event.InputID)
+	// Options are those of the next input.
+	Options event.SubmitOptions
 }
 
 // Submit offers text and returns the address of its turn.
 func (s *Stage) Submit(ctx context.Context, text string) (event.InputID, error) {
-	sub, err := s.Service.Submit(ctx, api.SubmitRequest{Session: s.ID, Input: event.UserInput{Content: event.TextOf(text)}})
+	sub, err := s.Service.Submit(ctx, api.SubmitRequest{Session: s.ID, Input: event.UserInput{Content: event.TextOf(text)}, Options: s.Options})
+	s.Options = event.SubmitOptions{}
 	if err == nil && s.Told != nil {
 		s.Told(event.TypeInboxAccepted, sub.Input)
 	}

@@ -1,6 +1,7 @@
 package crashtest_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -26,15 +27,19 @@ func TestMain(m *testing.M) {
 // it each scenario's last three batches are, byte by byte, and every record.
 func full() bool { return os.Getenv("RIPCORD_SWEEP") == "full" }
 
-// scenarios returns as many as RIPCORD_SCENARIOS says: the twelve named ones,
-// and seeded ones beyond.
-func scenarios(t *testing.T) []crashtest.Scenario {
+// scenarios returns as many as RIPCORD_SCENARIOS says: the twelve that stand for
+// all, then the other named ones, then seeded ones. With named set it is all
+// named ones at least: for what is quick.
+func scenarios(t *testing.T, named bool) []crashtest.Scenario {
 	n := 12
 	if s := os.Getenv("RIPCORD_SCENARIOS"); s != "" {
 		var err error
 		if n, err = strconv.Atoi(s); err != nil || n < 1 {
 			t.Fatalf("RIPCORD_SCENARIOS=%q is no number of scenarios", s)
 		}
+	}
+	if named {
+		n = max(n, crashtest.Named())
 	}
 	return crashtest.Scenarios(n)
 }
@@ -60,11 +65,17 @@ func (c *tally) get(what string) int {
 	return c.n[what]
 }
 
-// each records every scenario and hands it to f, side by side.
+// each records every scenario and hands it to f, side by side, and the journals
+// of its sub-agents, which are sessions like any other.
 func each(t *testing.T, f func(t *testing.T, r *crashtest.Recording)) {
 	t.Helper()
+	of(t, scenarios(t, false), f)
+}
+
+func of(t *testing.T, list []crashtest.Scenario, f func(t *testing.T, r *crashtest.Recording)) {
+	t.Helper()
 	t.Run("all", func(t *testing.T) {
-		for _, s := range scenarios(t) {
+		for _, s := range list {
 			t.Run(s.Name, func(t *testing.T) {
 				t.Parallel()
 				r, err := crashtest.Record(t.Context(), s)
@@ -72,6 +83,9 @@ func each(t *testing.T, f func(t *testing.T, r *crashtest.Recording)) {
 					t.Fatal(err)
 				}
 				f(t, r)
+				for _, c := range r.Family() {
+					t.Run(string(c.ID), func(t *testing.T) { f(t, c) })
+				}
 			})
 		}
 	})
@@ -110,7 +124,7 @@ func (c *complain) done() {
 //
 // proves LOG-12, LOG-13
 func TestSweepStandsOnRunsThatAreTrue(t *testing.T) {
-	each(t, func(t *testing.T, r *crashtest.Recording) {
+	of(t, scenarios(t, true), func(t *testing.T, r *crashtest.Recording) {
 		for _, v := range r.Durable() {
 			t.Error(v)
 		}
@@ -119,6 +133,43 @@ func TestSweepStandsOnRunsThatAreTrue(t *testing.T) {
 		c.about(w, r.Try(t.Context(), w, crashtest.SeesNothing))
 		t.Logf("%d records, %d bytes, %d batches", len(r.Records), len(r.Bytes), r.Records[len(r.Records)-1].Batch)
 	})
+}
+
+// A scenario is what its name says: otherwise the sweep would be of something
+// else.
+func TestSweepIsOfWhatItsScenariosAreNamedFor(t *testing.T) {
+	of(t, crashtest.Scenarios(0), func(t *testing.T, r *crashtest.Recording) {
+		at := 0
+		for _, s := range r.Scenario.Shows {
+			i := bytes.Index(r.Bytes[at:], []byte(s))
+			if i < 0 {
+				t.Errorf("%q does not stand behind byte %d", s, at)
+				break
+			}
+			at += i
+		}
+	})
+}
+
+// proves REC-03, REC-04, REC-05, REC-06, LOG-12, TOL-05, TOL-23, TOL-27, HOK-04, PRF-03
+func TestSweepOfEveryRecord(t *testing.T) {
+	var sum tally
+	of(t, scenarios(t, true), func(t *testing.T, r *crashtest.Recording) {
+		c := &complain{t: t}
+		defer c.done()
+		for i, end := range append([]int{0}, r.Ends...) {
+			for k, s := range crashtest.Sights() {
+				if coarser > 1 && k != i%len(crashtest.Sights()) {
+					continue
+				}
+				w := r.Cut(end)
+				c.about(w, r.Try(t.Context(), w, s))
+				sum.add("cuts", 1)
+			}
+		}
+	})
+	t.Logf("%d cuts", sum.get("cuts"))
+	atLeast(t, &sum, "cuts", 150*crashtest.Named())
 }
 
 // proves REC-02, REC-03, REC-04, REC-05, REC-06, LOG-02, LOG-12, PRF-03, B022, B024, B027
@@ -134,13 +185,7 @@ func TestSweepOfCuts(t *testing.T) {
 		for n := 0; n <= len(r.Bytes); n++ {
 			w := r.Cut(n)
 			switch {
-			case r.Boundary(n):
-				for i, s := range crashtest.Sights() {
-					if coarser > 1 && i != n%len(crashtest.Sights()) {
-						continue
-					}
-					c.about(w, r.Try(t.Context(), w, s))
-				}
+			case r.Boundary(n): // see TestSweepOfEveryRecord
 				sum.add("boundaries", 1)
 			case n < bytewise || n%coarser != 0:
 				continue
@@ -155,7 +200,7 @@ func TestSweepOfCuts(t *testing.T) {
 			sum.add("cuts", 1)
 		}
 	})
-	t.Logf("%d cuts, %d of them at boundaries of records with %d sights each", sum.get("cuts"), sum.get("boundaries"), len(crashtest.Sights()))
+	t.Logf("%d cuts, %d of them at boundaries of records", sum.get("cuts"), sum.get("boundaries"))
 	atLeast(t, &sum, "boundaries", 30*12)
 }
 
@@ -279,7 +324,7 @@ func TestSweepOfCrashesInRecovery(t *testing.T) {
 // proves REC-08, REC-09, PRF-03
 func TestSweepGoesOnAfterEveryRecord(t *testing.T) {
 	var sum tally
-	each(t, func(t *testing.T, r *crashtest.Recording) {
+	of(t, scenarios(t, true), func(t *testing.T, r *crashtest.Recording) {
 		c := &complain{t: t}
 		defer c.done()
 		n, vs, err := r.GoOn(context.WithoutCancel(t.Context()))
@@ -293,4 +338,30 @@ func TestSweepGoesOnAfterEveryRecord(t *testing.T) {
 	})
 	t.Logf("%d second lives", sum.get("lives"))
 	atLeast(t, &sum, "lives", 30*12)
+}
+
+// A family is one thing: whichever of its journals a crash cut, opening the
+// eldest closes the leaves' books first, and what each level says of the one
+// below is what stands there.
+//
+// proves TOL-23, REC-03, REC-04, REC-07, REC-08, PRF-03
+func TestSweepOfFamilies(t *testing.T) {
+	var sum tally
+	of(t, scenarios(t, true), func(t *testing.T, r *crashtest.Recording) {
+		if len(r.Children) == 0 {
+			return
+		}
+		c := &complain{t: t}
+		defer c.done()
+		n, vs, err := r.Kin(context.WithoutCancel(t.Context()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range vs {
+			c.about(crashtest.Wreck{What: v.What}, v.Violations)
+		}
+		sum.add("lives", n)
+	})
+	t.Logf("%d families", sum.get("lives"))
+	atLeast(t, &sum, "lives", 300)
 }

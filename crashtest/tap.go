@@ -2,6 +2,7 @@ package crashtest
 
 import (
 	"context"
+	"path/filepath"
 	"sync"
 
 	"github.com/ripcord-go/ripcord/event"
@@ -33,6 +34,11 @@ type Tap struct {
 	// makes the operation fail as storage; only BeforeWrite and BeforeSync may
 	// return one.
 	At func(p Point, recs []event.Record) error
+	// Told, if set, hears of each acknowledgement, before the writer does. Calls
+	// about one session come one after the other, those about two side by side.
+	Told func(id event.SessionID, acked event.Seq)
+	// Folder, if set, is where the store says that sessions have their files.
+	Folder string
 
 	mu    sync.Mutex
 	acked map[event.SessionID]event.Seq
@@ -50,6 +56,14 @@ func (t *Tap) Acked(id event.SessionID) event.Seq {
 		return seq
 	}
 	return -1
+}
+
+// Dir implements [journal.Store].
+func (t *Tap) Dir(id event.SessionID) string {
+	if t.Folder == "" {
+		return t.Store.Dir(id)
+	}
+	return filepath.Join(t.Folder, string(id))
 }
 
 // Create implements [journal.Store].
@@ -116,6 +130,9 @@ func (w *tapped) Sync(ctx context.Context) (event.Seq, error) {
 	w.t.mu.Lock()
 	w.t.acked[w.id] = acked
 	w.t.mu.Unlock()
+	if w.t.Told != nil && len(w.pending) > 0 {
+		w.t.Told(w.id, acked)
+	}
 	w.told, w.pending = w.pending, nil
 	return acked, nil
 }

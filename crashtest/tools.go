@@ -3,6 +3,9 @@ package crashtest
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/ripcord-go/ripcord/event"
@@ -14,45 +17,55 @@ import (
 // it is given to.
 type Effects struct {
 	mu   sync.Mutex
-	runs map[event.CallID]int
-	seen map[event.CallID]event.Seq
+	runs map[effect]int
+	seen map[effect]event.Seq
+}
+
+// effect is a call of a session; inner calls have their own name.
+type effect struct {
+	session event.SessionID
+	call    event.CallID
 }
 
 // NewEffects returns an empty count.
 func NewEffects() *Effects {
-	return &Effects{runs: map[event.CallID]int{}, seen: map[event.CallID]event.Seq{}}
+	return &Effects{runs: map[effect]int{}, seen: map[effect]event.Seq{}}
 }
 
-// Note counts one run of a call, at which the journal had acknowledged acked.
-func (e *Effects) Note(id event.CallID, acked event.Seq) {
+// Note counts one run of a call, at which its journal had acknowledged acked.
+func (e *Effects) Note(c *tool.Call, acked event.Seq) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.runs[id]++
-	if _, again := e.seen[id]; !again {
-		e.seen[id] = acked
+	k := effect{c.Session, c.ID}
+	e.runs[k]++
+	if _, again := e.seen[k]; !again {
+		e.seen[k] = acked
 	}
 }
 
-// Runs returns how often each call ran.
+// Runs returns how often each call ran, of whatever session.
 func (e *Effects) Runs() map[event.CallID]int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	out := map[event.CallID]int{}
-	for id, n := range e.runs {
-		out[id] = n
+	for k, n := range e.runs {
+		out[k.call] += n
 	}
 	return out
 }
 
-// Seen returns what was acknowledged when each call ran first.
-func (e *Effects) Seen() map[event.CallID]event.Seq {
+// Of returns how often each call of a session ran, and what was acknowledged
+// when it did first.
+func (e *Effects) Of(id event.SessionID) (runs map[event.CallID]int, seen map[event.CallID]event.Seq) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	out := map[event.CallID]event.Seq{}
-	for id, seq := range e.seen {
-		out[id] = seq
+	runs, seen = map[event.CallID]int{}, map[event.CallID]event.Seq{}
+	for k, n := range e.runs {
+		if k.session == id {
+			runs[k.call], seen[k.call] = n, e.seen[k]
+		}
 	}
-	return out
+	return runs, seen
 }
 
 // Kit makes the tools of the scenarios:
@@ -63,7 +76,9 @@ func (e *Effects) Seen() map[event.CallID]event.Seq {
 //	forbidden  is refused by a rule
 //	hang       starts a process and waits until it is stopped
 //	serve      leaves a job behind that is kept
-func Kit(e *Effects, acked func() event.Seq) []tool.Tool {
+//	watch      reads until it is stopped, and may run beside others
+//	script     makes the calls that its arguments list, one by one or side by side
+func Kit(e *Effects, acked func(event.SessionID) event.Seq) []tool.Tool {
 	return []tool.Tool{
 		&kitTool{name: "append", effects: e, acked: acked},
 		&kitTool{name: "look", effects: e, acked: acked, pure: true},
@@ -71,13 +86,15 @@ func Kit(e *Effects, acked func() event.Seq) []tool.Tool {
 		&kitTool{name: "forbidden", effects: e, acked: acked},
 		&hangTool{kitTool{name: "hang", effects: e, acked: acked}},
 		&kitTool{name: "serve", effects: e, acked: acked, job: true},
+		&watchTool{kitTool{name: "watch", effects: e, acked: acked, pure: true}},
+		&scriptTool{kitTool{name: "script", effects: e, acked: acked}},
 	}
 }
 
 type kitTool struct {
 	name    string
 	effects *Effects
-	acked   func() event.Seq
+	acked   func(event.SessionID) event.Seq
 	pure    bool
 	asks    bool
 	job     bool
@@ -95,7 +112,7 @@ func (t *kitTool) Spec() tool.Spec {
 }
 
 func (t *kitTool) Execute(ctx context.Context, c *tool.Call) (tool.Result, error) {
-	t.effects.Note(c.ID, t.acked())
+	t.effects.Note(c, t.acked(c.Session))
 	if t.job {
 		p := started("call", c)
 		p.Keep = true
@@ -117,7 +134,7 @@ type hangTool struct{ kitTool }
 func (t *hangTool) InterruptBehaviour() interrupt.Behaviour { return interrupt.ContextInterruptible }
 
 func (t *hangTool) Execute(ctx context.Context, c *tool.Call) (tool.Result, error) {
-	t.effects.Note(c.ID, t.acked())
+	t.effects.Note(c, t.acked(c.Session))
 	rec, p := tool.RecorderOf(c), started("call", c)
 	if err := rec.Record(ctx, p); err != nil {
 		return tool.Result{}, err
@@ -153,4 +170,59 @@ func (s *still) Keep(bool) error            { return nil }
 func (s *still) Stop(interrupt.Ladder) []int {
 	s.once.Do(func() { close(s.gone) })
 	return nil
+}
+
+// watchTool waits until its turn is stopped, and looks for that itself.
+type watchTool struct{ kitTool }
+
+func (t *watchTool) InterruptBehaviour() interrupt.Behaviour { return interrupt.Cooperative }
+
+func (t *watchTool) Execute(_ context.Context, c *tool.Call) (tool.Result, error) {
+	t.effects.Note(c, t.acked(c.Session))
+	<-tool.SignalOf(c).Done()
+	res := tool.Text("seen so far")
+	res.Stopped = true
+	return res, nil
+}
+
+// scriptTool is a call that makes calls.
+type scriptTool struct{ kitTool }
+
+func (t *scriptTool) InterruptBehaviour() interrupt.Behaviour { return interrupt.Cooperative }
+
+func (t *scriptTool) Execute(ctx context.Context, c *tool.Call) (tool.Result, error) {
+	t.effects.Note(c, t.acked(c.Session))
+	var a struct {
+		Steps  []string `json:"steps"`
+		Beside bool     `json:"beside"`
+	}
+	if err := json.Unmarshal(c.Args, &a); err != nil {
+		return tool.Result{}, tool.Replyf("the steps can't be read: %w", err)
+	}
+	caller, ok := tool.CallerOf(c)
+	if !ok {
+		return tool.Result{}, tool.Replyf("this call can make no calls")
+	}
+	said, errs := make([]string, len(a.Steps)), make([]error, len(a.Steps))
+	step := func(i int) {
+		in, err := caller.Call(ctx, a.Steps[i], json.RawMessage(`{}`))
+		said[i], errs[i] = fmt.Sprintf("%s: %s%s", a.Steps[i], in.Ended.Outcome, in.Denied), err
+	}
+	var beside sync.WaitGroup
+	for i := range a.Steps {
+		if a.Beside {
+			beside.Go(func() { step(i) })
+			continue
+		}
+		if step(i); errs[i] != nil {
+			break
+		}
+	}
+	beside.Wait()
+	err := errors.Join(errs...)
+	res := tool.Text(strings.Join(said, "\n"))
+	if res.Stopped = errors.Is(err, tool.ErrSkipped); res.Stopped || tool.SignalOf(c).Checkpoint() != nil {
+		res.Stopped, err = true, nil
+	}
+	return res, err
 }

@@ -20,10 +20,16 @@ type walk struct {
 	group   bool
 	calls   map[event.CallID]*call
 	asked   map[event.ApprovalID]event.CallID
+	running map[event.ApprovalID]bool // of those: asked by a call that runs
 	inputs  map[event.InputID]inputState
 	jobs    map[event.JobID]*jobState
 	procs   map[string]bool // owner and id, open
 	adopted map[event.JobID]bool
+
+	hooks   map[hook]int          // begun and not ended
+	blocked map[event.CallID]bool // by a hook in front of the call
+	refused map[int]bool          // turns, by a hook at their start
+	childs  map[event.SessionID]*childLink
 
 	attempt  int
 	streamed strings.Builder // text of the attempt, as its chunks gave it
@@ -32,7 +38,12 @@ type walk struct {
 
 type call struct {
 	turn, step              int
+	name                    string
 	started, asked, inGroup bool // inGroup: its end stands in a group of closers
+	denied                  bool
+	inner                   []*inner
+	questions               int  // put by it while it ran, and open
+	void                    bool // the last of them was withdrawn
 	ended                   *event.CallEnded
 }
 
@@ -51,7 +62,8 @@ const (
 
 func newWalk() *walk {
 	return &walk{calls: map[event.CallID]*call{}, asked: map[event.ApprovalID]event.CallID{}, inputs: map[event.InputID]inputState{},
-		jobs: map[event.JobID]*jobState{}, procs: map[string]bool{}, adopted: map[event.JobID]bool{}, seq: -1}
+		jobs: map[event.JobID]*jobState{}, procs: map[string]bool{}, adopted: map[event.JobID]bool{}, seq: -1,
+		running: map[event.ApprovalID]bool{}, hooks: map[hook]int{}, blocked: map[event.CallID]bool{}, refused: map[int]bool{}, childs: map[event.SessionID]*childLink{}}
 }
 
 func (w *walk) next(r *event.Record, p event.Payload) {
@@ -86,8 +98,12 @@ func (w *walk) next(r *event.Record, p event.Payload) {
 		w.take(r, p.ID)
 	case event.ModelRequest, event.Chunk, event.AssistantMessage:
 		w.model(r, p)
-	case event.CallRequested, event.CallStarted, event.CallEnded, event.ApprovalAsked, event.ApprovalDecided, event.ApprovalVoided:
+	case event.CallRequested, event.CallStarted, event.CallDenied, event.CallEnded, event.ApprovalAsked, event.ApprovalDecided, event.ApprovalVoided:
 		w.call(r, p)
+	case event.InnerStarted, event.InnerEnded, event.SubAgentLinked:
+		w.within(r, p)
+	case event.HookInvoked, event.HookVerdict:
+		w.hook(r, p)
 	case event.ProcessStarted, event.ProcessEnded, event.ProcessSurvived, event.JobStarted, event.JobEnded, event.JobAdopted, event.JobKept:
 		w.process(r, p)
 	}
@@ -139,6 +155,7 @@ func (w *walk) model(r *event.Record, p event.Payload) {
 	case event.ModelRequest:
 		w.attempt = p.Attempt
 		w.streamed.Reset()
+		w.again(r)
 	case event.Chunk:
 		if p.Kind == event.ChunkText {
 			w.streamed.WriteString(p.Text)
@@ -148,9 +165,7 @@ func (w *walk) model(r *event.Record, p event.Payload) {
 		if p.Made != w.group || (p.Made && !p.Partial) {
 			w.say(5, "record %d: a message that recovery made must say so: made %v, partial %v", r.Seq, p.Made, p.Partial)
 		}
-		if got := p.Content.Text(); got != w.streamed.String() {
-			w.say(12, "record %d: the message says %q, streamed was %q", r.Seq, got, w.streamed.String())
-		}
+		w.message(r, p)
 	}
 }
 
@@ -159,7 +174,7 @@ func (w *walk) call(r *event.Record, p event.Payload) {
 		if w.calls[r.Call] != nil {
 			w.say(4, "call %s is requested twice", r.Call)
 		}
-		w.calls[r.Call] = &call{turn: r.Turn, step: r.Step}
+		w.calls[r.Call] = &call{turn: r.Turn, step: r.Step, name: p.(event.CallRequested).Name}
 		return
 	}
 	c := w.calls[r.Call]
@@ -170,23 +185,43 @@ func (w *walk) call(r *event.Record, p event.Payload) {
 	switch p := p.(type) {
 	case event.CallStarted:
 		c.started = true
+		if w.blocked[r.Call] || c.denied {
+			w.say(6, "record %d starts call %s, which was refused", r.Seq, r.Call)
+		}
+	case event.CallDenied:
+		c.denied = true
 	case event.CallEnded:
 		w.ending(r, c, p)
 	case event.ApprovalAsked:
-		w.asked[p.ID], c.asked = r.Call, true
+		if w.asked[p.ID] = r.Call; c.started {
+			w.running[p.ID], c.void = true, false
+			c.questions++
+			return
+		}
+		c.asked = true
 	case event.ApprovalDecided:
-		c.asked = false
-		w.answered(r, p.ID)
+		if w.group {
+			w.say(6, "record %d: recovery answers question %s of a person", r.Seq, p.ID)
+		}
+		w.answered(r, c, p.ID, false)
 	case event.ApprovalVoided:
-		w.answered(r, p.ID)
+		w.answered(r, c, p.ID, true)
 	}
 }
 
-func (w *walk) answered(r *event.Record, id event.ApprovalID) {
-	if _, open := w.asked[id]; !open {
+func (w *walk) answered(r *event.Record, c *call, id event.ApprovalID, void bool) {
+	if of, open := w.asked[id]; !open || of != r.Call {
 		w.say(4, "record %d answers approval %s, which is not open", r.Seq, id)
 	}
+	switch {
+	case w.running[id]:
+		c.questions--
+		c.void = void
+	case !void:
+		c.asked = false
+	}
 	delete(w.asked, id)
+	delete(w.running, id)
 }
 
 func (w *walk) ending(r *event.Record, c *call, p event.CallEnded) {
@@ -194,6 +229,7 @@ func (w *walk) ending(r *event.Record, c *call, p event.CallEnded) {
 		w.say(4, "call %s ends twice", r.Call)
 	}
 	c.ended, c.inGroup = &p, w.group
+	w.leaves(r, c, p)
 	made := w.group || p.Outcome == event.CallUnknown
 	switch {
 	case made && (!p.Synthetic || p.Cause == ""):
