@@ -44,6 +44,18 @@ func lives(ended <-chan struct{}) bool {
 	}
 }
 
+// ends waits for what ended stands for.
+func ends(ended <-chan struct{}) bool {
+	bound := time.NewTimer(time.Minute)
+	defer bound.Stop()
+	select {
+	case <-ended:
+		return true
+	case <-bound.C:
+		return false
+	}
+}
+
 // A number and a start name one process; a stranger that has the number now
 // has another start.
 //
@@ -54,7 +66,7 @@ func TestTheSignalGoesToTheProcessThatWasSeenAndToNoOther(t *testing.T) {
 	if proc.SignalExactly(pid, start+1, unix.SIGKILL) || !lives(ended) {
 		t.Fatal("a process that started at another time was signalled")
 	}
-	if !proc.SignalExactly(pid, start, unix.SIGKILL) || lives(ended) {
+	if !proc.SignalExactly(pid, start, unix.SIGKILL) || !ends(ended) {
 		t.Error("the process itself was not signalled")
 	}
 	if proc.SignalExactly(pid, start, unix.SIGKILL) {
@@ -71,7 +83,7 @@ func TestAGroupIsSignalledOnlyWhileItsLeaderIsUnreaped(t *testing.T) {
 	if proc.SignalGroup(pid, true, unix.SIGKILL) || !lives(ended) {
 		t.Fatal("a group whose leader was reaped was signalled")
 	}
-	if !proc.SignalGroup(pid, false, unix.SIGKILL) || lives(ended) {
+	if !proc.SignalGroup(pid, false, unix.SIGKILL) || !ends(ended) {
 		t.Error("the group of an unreaped leader was not signalled")
 	}
 }

@@ -13,7 +13,10 @@ import (
 )
 
 func mcpCmd(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "mcp", Short: "Servers of tools (Model Context Protocol)"}
+	cmd := &cobra.Command{
+		Use: "mcp", Short: "Servers of tools (Model Context Protocol)",
+		Example: "  ripcord mcp list",
+	}
 	cmd.AddCommand(mcpListCmd(a))
 	return cmd
 }
