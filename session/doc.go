@@ -23,7 +23,8 @@
 // for; a tool that was quarantined is counted apart, named in the status, and
 // fenced. Inner calls run on their outer call's goroutines. Hooks of a turn's
 // start and reports are counted in Live.work as well; a turn's end waits for
-// those that were begun in its name (active.errands). Each job has one watcher,
+// those that were begun in its name (active.errands), and the session's end for
+// those of [Live.Reporting], which run on goroutines of their callers. Each job has one watcher,
 // counted in Live.work. A subscriber's queue has no goroutine of its own.
 //
 // # What it never does

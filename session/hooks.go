@@ -117,11 +117,51 @@ func (g turnGate) Judge(ctx context.Context, _ *tool.Call, _ tool.Spec) (gate.Ve
 	return v, nil
 }
 
-// judgeTurn has the turn-start hooks say whether the turn goes on. Nobody can be
-// asked about a turn: "ask" is no permission.
-func (l *Live) judgeTurn(e turn.JudgeTurn) {
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Reporting begins a report of what happens beside the session's calls, such as
+// in a sub-agent, and returns what runs its hooks to their end, which is to be
+// called once, on a goroutine of the caller's. If m names the turn that runs, the
+// turn's end waits for them; the session's does in any case. m's session and
+// workspace are filled in; a turn that is over, and its call, are left out.
+func (l *Live) Reporting(m gate.Moment) (run func()) {
+	if l.cfg.Hooks == nil || !l.cfg.Hooks.Any(m.Point, m.Tool) {
+		return func() {}
+	}
+	of := l.moment(m.Point, m.Turn)
+	m.Session, m.Dir = of.Session, of.Dir
 	act := l.current()
-	if act == nil || !l.cfg.Hooks.Any(gate.TurnStart, "") {
+	if act != nil && act.turn != m.Turn {
+		act = nil
+	}
+	if act == nil {
+		m.Turn, m.Step, m.Call = 0, 0, ""
+	} else {
+		act.errands.begin()
+	}
+	l.own.begin()
+	return func() {
+		defer l.own.done()
+		if act != nil {
+			defer act.errands.done()
+		}
+		l.report(m)
+	}
+}
+
+// judgeTurn has the turn-start hooks say whether the turn goes on, once those of
+// the session's start have ended: a stop waits for neither. Nobody can be asked
+// about a turn: "ask" is no permission.
+func (l *Live) judgeTurn(e turn.JudgeTurn) {
+	act, judges := l.current(), l.cfg.Hooks.Any(gate.TurnStart, "")
+	if act == nil || !judges && closed(l.greeted) {
 		l.queue = append(l.queue, turn.TurnJudged{Turn: e.Turn})
 		return
 	}
@@ -132,6 +172,14 @@ func (l *Live) judgeTurn(e turn.JudgeTurn) {
 		defer act.errands.done()
 		ctx, stop := interrupt.ContextOf(l.ctx, act.coord.Signal())
 		defer stop()
+		select { // the session has begun for its hooks before its first turn has
+		case <-l.greeted:
+		case <-ctx.Done():
+		}
+		if !judges {
+			l.tell(turn.TurnJudged{Turn: e.Turn})
+			return
+		}
 		v, _ := gate.Closed(turnGate{l, m}).Judge(ctx, nil, tool.Spec{}) // a closed gate has no error
 		l.tell(turn.TurnJudged{Turn: e.Turn, Blocked: v.Decision != gate.Allow, By: v.By})
 	})
@@ -173,6 +221,7 @@ func (l *Live) farewell(ctx context.Context, why interrupt.Reason) error {
 		l.work.Go(func() {
 			defer close(l.parted)
 			<-l.greeted
+			l.own.wait()
 			m := l.moment(gate.SessionEnd, 0)
 			m.Reason = string(why)
 			l.report(m)

@@ -372,6 +372,113 @@ func TestASessionTellsItsHooksOfItsStartAndItsEnd(t *testing.T) {
 	r.holds()
 }
 
+// The hooks of the session's start have ended before those of its first turn
+// begin and before anything is asked; a stop does not wait for them.
+//
+// proves HOK-01, INT-43, HOK-03
+func TestTheSessionsStartComesBeforeItsFirstTurn(t *testing.T) {
+	yes := func(context.Context, gate.Moment) gate.Verdict {
+		return gate.Verdict{Decision: gate.Allow, By: "hook:mine"}
+	}
+	for name, judge := range map[string]map[gate.Point]func(context.Context, gate.Moment) gate.Verdict{"with a hook of turns": {gate.TurnStart: yes}, "without": {}} {
+		t.Run(name, func(t *testing.T) {
+			var r *rig
+			begun, on := make(chan struct{}), make(chan struct{})
+			h := &hooks{judge: judge, report: map[gate.Point]func(context.Context, gate.Moment) string{gate.SessionStart: func(context.Context, gate.Moment) string {
+				close(begun)
+				<-on
+				return "report"
+			}}}
+			r = newRig(t, plan{hooks: h})
+			<-begun
+			first := r.submit("one")
+			r.until("the turn has begun", func() bool { return strings.Contains(r.types(), "turn/start") })
+			r.stop(session.Address{Input: first})
+			if sum := r.wait(first); sum.Outcome != event.TurnAborted {
+				t.Errorf("%+v", sum)
+			}
+			second := r.submit("two")
+			r.until("the second turn has begun", func() bool { return strings.Contains(r.types(), "turn/start turn 2") })
+			r.live.Status() // whatever the driver had to do by then is done
+			if r.model.count() != 0 || len(h.at(gate.TurnStart)) != 0 {
+				t.Errorf("it goes ahead: %d requests, %v", r.model.count(), h.points())
+			}
+			close(on)
+			if sum := r.wait(second); sum.Outcome != event.TurnCompleted || r.model.count() != 1 {
+				t.Errorf("%+v", sum)
+			}
+			types := r.types()
+			if v, q := strings.Index(types, "hook/verdict turn 0"), strings.Index(types, "model/request"); v < 0 || v > q {
+				t.Errorf("the first request is before the session's start:\n%s", types)
+			}
+			r.holds()
+		})
+	}
+}
+
+// What is reported from beside the session's calls is recorded where it belongs
+// and waited for: by its turn's end, and by the session's.
+//
+// proves HOK-01, HOK-03
+func TestAReportFromBesideIsRecordedAndAwaited(t *testing.T) {
+	on := make(chan struct{})
+	h := &hooks{report: map[gate.Point]func(context.Context, gate.Moment) string{
+		gate.SubAgentStop: func(ctx context.Context, m gate.Moment) string {
+			<-on
+			if ctx.Err() != nil {
+				t.Error("it was cut")
+			}
+			return "report"
+		},
+		gate.SessionEnd: func(context.Context, gate.Moment) string { return "report" },
+	}}
+	var r *rig
+	var beside sync.WaitGroup
+	work := deed("work", interrupt.Cooperative, func(_ context.Context, c *tool.Call) (tool.Result, error) {
+		beside.Go(r.live.Reporting(gate.Moment{Point: gate.SubAgentStop, Turn: 1, Call: c.ID, Child: "s_child"}))
+		<-tool.SignalOf(c).Done()
+		return tool.Result{}, tool.SignalOf(c).Checkpoint()
+	})
+	r = newRig(t, plan{hooks: h, tools: []tool.Tool{work}, talks: []talk{calls("c1", "work"), says("fine")}})
+	id := r.submit("go")
+	r.until("it is told", func() bool { return len(h.at(gate.SubAgentStop)) == 1 })
+	r.stop(session.Address{Input: id})
+	r.until("the call has its end", func() bool { return strings.Contains(r.types(), "call/ended") })
+	if strings.Contains(r.types(), "turn/end") {
+		t.Error("the turn has ended before its report")
+	}
+	on <- struct{}{}
+	r.wait(id)
+	beside.Wait()
+	beside.Go(r.live.Reporting(gate.Moment{Point: gate.SubAgentStop, Turn: 1, Call: "c1"})) // its turn is over
+	r.until("it is told", func() bool { return len(h.at(gate.SubAgentStop)) == 2 })
+	ended := make(chan struct{})
+	go func() { r.close(); close(ended) }()
+	r.until("it is being closed", func() bool {
+		_, err := r.live.Submit(r.ctx, session.Input{Input: event.UserInput{Content: event.TextOf("more")}})
+		return err != nil
+	})
+	if len(h.at(gate.SessionEnd)) != 0 {
+		t.Error("the session's end did not wait for a report")
+	}
+	close(on)
+	<-ended
+	beside.Wait()
+	var places []string
+	for _, rec := range r.records() {
+		if rec.Type == event.TypeHookVerdict {
+			places = append(places, fmt.Sprintf("%d%s", rec.Turn, rec.Call))
+		}
+	}
+	if !slices.Equal(places, []string{"1c1", "0", "0"}) {
+		t.Errorf("recorded at %v\n%s", places, r.types())
+	}
+	if m := h.at(gate.SubAgentStop)[0]; m.Session != "s_1" || m.Child != "s_child" {
+		t.Errorf("told %+v", m)
+	}
+	r.holds()
+}
+
 // Where nothing is set up there is neither a record nor a wait.
 //
 // proves HOK-01

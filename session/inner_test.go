@@ -444,6 +444,55 @@ func asker(got *tool.Answer, failed *error) tool.Tool {
 	})
 }
 
+// A question whose asker waits no longer is withdrawn in the journal, while the
+// call runs on: nobody is asked what nobody waits for.
+//
+// proves TOL-27, HOK-04
+func TestAQuestionThatNobodyWaitsForIsWithdrawn(t *testing.T) {
+	errEnough := errors.New("enough")
+	gaveUp, on := make(chan error, 1), make(chan struct{})
+	ask := deed("ask", interrupt.Cooperative, func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+		own, stop := context.WithCancelCause(ctx)
+		go func() { <-on; stop(errEnough) }()
+		_, err := tool.PeopleOf(c).Ask(own, tool.Question{Prompt: "which?"})
+		gaveUp <- err
+		got, err := tool.PeopleOf(c).Ask(ctx, tool.Question{Prompt: "and which now?"})
+		if err != nil {
+			return tool.Result{}, err
+		}
+		if _, err := tool.PeopleOf(c).Ask(own, tool.Question{Prompt: "one more?"}); !errors.Is(err, errEnough) {
+			t.Errorf("asked with a context that has ended: %v", err)
+		}
+		return tool.Text(got.Text), nil
+	})
+	r := newRig(t, plan{tools: []tool.Tool{ask}, talks: []talk{calls("c1", "ask"), says("fine")}})
+	id := r.submit("go")
+	r.until("it is asked", func() bool { return len(r.live.Status().Approvals) == 1 })
+	first := r.live.Status().Approvals[0].Asked.ID
+	close(on)
+	if err := <-gaveUp; !errors.Is(err, errEnough) {
+		t.Errorf("%v", err)
+	}
+	r.until("the next is asked", func() bool {
+		qs := r.live.Status().Approvals
+		return len(qs) == 1 && qs[0].Asked.ID != first
+	})
+	if v := payloads[event.ApprovalVoided](t, r.records()); len(v) != 1 || v[0].ID != first {
+		t.Errorf("voided %+v", v)
+	}
+	var stale *turn.RefusedError
+	if err := r.live.Decide(r.ctx, first, event.Allow, "me", "a"); !errors.As(err, &stale) {
+		t.Errorf("a late answer: %v", err)
+	}
+	if err := r.live.Decide(r.ctx, r.live.Status().Approvals[0].Asked.ID, event.Allow, "me", "b"); err != nil {
+		t.Error(err)
+	}
+	if sum := r.wait(id); sum.Outcome != event.TurnCompleted || !strings.HasSuffix(sum.Calls[0].End.Content.Text(), "b") {
+		t.Errorf("%+v", sum)
+	}
+	r.holds()
+}
+
 // proves TOL-27, HOK-04
 func TestAToolsQuestionReachesAPersonAndTheAnswerTheTool(t *testing.T) {
 	var got tool.Answer

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
@@ -28,6 +29,9 @@ type Live struct {
 
 	hub  hub
 	jobs jobs
+	refs atomic.Uint64 // names of questions
+
+	own errands // begun beside turns: the session's end waits for them
 
 	greeted chan struct{} // closed once the hooks of the session's start have ended
 	parted  chan struct{} // and those of its end
@@ -119,14 +123,28 @@ var ErrNoInput = errors.New("no such input in this session")
 
 // ask posts in to the driver and waits for its answer.
 func (l *Live) ask(ctx context.Context, in func(turn.Token) turn.Input) (any, error) {
+	p, err := l.post(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return l.answered(ctx, p)
+}
+
+// post hands in to the driver.
+func (l *Live) post(ctx context.Context, in func(turn.Token) turn.Input) (post, error) {
 	p := post{make: in, answer: make(chan answer, 1)}
 	select {
 	case l.posts <- p:
+		return p, nil
 	case <-l.gone:
-		return nil, ErrClosed
+		return p, ErrClosed
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return p, context.Cause(ctx)
 	}
+}
+
+// answered waits for the driver's answer to p, of which there is one.
+func (l *Live) answered(ctx context.Context, p post) (any, error) {
 	select {
 	case a := <-p.answer:
 		return a.value, a.err

@@ -86,6 +86,10 @@ func Open(ctx context.Context, cfg Config) (*Live, error) {
 	}
 	l.refresh(turn.PhaseIdle)
 	go l.drive() // ends in Close, which waits for l.gone
+	if cfg.Hooks == nil || !cfg.Hooks.Any(gate.SessionStart, "") {
+		close(l.greeted)
+		return l, nil
+	}
 	l.work.Go(func() { l.began(how) })
 	return l, nil
 }

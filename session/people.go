@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/tool"
 	"github.com/ripcord-go/ripcord/turn"
 )
@@ -30,11 +31,26 @@ func (p *people) Ask(ctx context.Context, q tool.Question) (tool.Answer, error) 
 	return tool.Answer{Text: d.Why, By: d.By, Refused: d.Decision != event.Allow}, nil
 }
 
-// question puts what the call asks into the journal, and waits for a person.
+// question puts what the call asks into the journal, and waits for a person. An
+// asker whose ctx ends takes its question back, so that nobody is asked what
+// nobody waits for; an answer that had come by then is the answer.
 func (b *callBook) question(ctx context.Context, q event.ApprovalAsked) (event.ApprovalDecided, error) {
-	v, err := b.l.ask(ctx, func(t turn.Token) turn.Input {
-		return turn.AskPeople{Turn: b.turn, Call: b.call, Asked: q, Token: t}
+	l := b.l
+	ref := l.refs.Add(1)
+	p, err := l.post(ctx, func(t turn.Token) turn.Input {
+		return turn.AskPeople{Turn: b.turn, Call: b.call, Asked: q, Ref: ref, Token: t}
 	})
+	if err != nil {
+		return event.ApprovalDecided{}, err
+	}
+	// Behind the question on the way to the driver, so that it finds it.
+	defer context.AfterFunc(ctx, func() { l.tell(turn.TakeBack{Ref: ref, Why: "the asker waits no longer"}) })()
+	books, stop := interrupt.CallContext(ctx)
+	defer stop()
+	v, err := l.answered(books, p)
+	if err != nil && ctx.Err() != nil {
+		return event.ApprovalDecided{}, context.Cause(ctx)
+	}
 	if errors.Is(err, turn.ErrVoided) || errors.Is(err, ErrClosed) {
 		err = tool.ErrVoided
 	}

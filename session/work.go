@@ -386,9 +386,20 @@ func ended(e tool.Ended) event.CallEnded {
 	case event.CallFatal, event.CallStopped, event.CallSkipped, event.CallWasDenied, event.CallUnknown, event.CallQuarantined:
 	}
 	if e.Err != "" {
-		out.Content = append(event.TextOf(e.Err), out.Content...)
+		out.Content = headed(e.Err, out.Content)
 	}
 	return out
+}
+
+// headed puts a sentence above what a tool had, as one text: whoever reads the
+// text in one piece finds the two on lines of their own.
+func headed(sentence string, c event.Content) event.Content {
+	if len(c) > 0 {
+		if t, ok := c[0].(event.Text); ok {
+			return append(event.TextOf(sentence+"\n"+t.Text), c[1:]...)
+		}
+	}
+	return append(event.TextOf(sentence), c...)
 }
 
 // Record puts a process or job fact into the journal, for the call's turn.

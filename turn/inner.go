@@ -12,6 +12,12 @@ import (
 // before a person answered: it is no refusal (TOL-27).
 var ErrVoided = errors.New("the question was withdrawn before an answer came")
 
+// asker is who waits for a person.
+type asker struct {
+	token Token
+	ref   uint64
+}
+
 // runs returns the call id if it runs and may do something new in its turn's
 // name: it has started, has no end, and the turn goes on.
 func (s *State) runs(turn int, id event.CallID) *Call {
@@ -74,18 +80,33 @@ func (s *State) askPeople(in AskPeople) {
 		s.do(Reply{Token: in.Token, Err: ErrVoided})
 		return
 	}
-	s.waiting[in.Asked.ID] = in.Token
+	s.waiting[in.Asked.ID] = asker{in.Token, in.Ref}
 	s.do(Sync{}, Question{c, in.Asked})
+}
+
+// takeBack withdraws one question whose asker waits no longer.
+func (s *State) takeBack(in TakeBack) {
+	for id, a := range s.waiting {
+		if a.ref != in.Ref || in.Ref == 0 {
+			continue
+		}
+		if c, _ := s.questioned(id); c != nil {
+			s.emit(event.ApprovalVoided{ID: id, Why: in.Why}, c.ID)
+			s.do(Show{State: "running"})
+		}
+		s.told(id, nil, ErrVoided)
+		return
+	}
 }
 
 // told answers the running call that waits for id.
 func (s *State) told(id event.ApprovalID, v any, err error) {
-	t, ok := s.waiting[id]
+	a, ok := s.waiting[id]
 	if !ok {
 		return
 	}
 	delete(s.waiting, id)
-	s.do(Reply{Token: t, Value: v, Err: err})
+	s.do(Reply{Token: a.token, Value: v, Err: err})
 }
 
 // void withdraws what a running call asked and nobody answered.
@@ -106,7 +127,7 @@ func (s *State) voidAll(why string) {
 	}
 }
 
-// asked returns the call whose question id is open, and whether the call asks
+// questioned returns the call whose question id is open, and whether the call asks
 // while it runs.
 func (s *State) questioned(id event.ApprovalID) (c *Call, runs bool) {
 	if s.open == nil || id == "" || !s.working() {

@@ -145,7 +145,15 @@ type AskPeople struct {
 	Turn  int
 	Call  event.CallID
 	Asked event.ApprovalAsked // without its id
+	Ref   uint64              // the asker's own name for it, for [TakeBack]; 0: none
 	Token Token
+}
+
+// TakeBack is an asker that waits no longer: its question is void, and it is
+// answered so. One that was answered already stays answered.
+type TakeBack struct {
+	Ref uint64
+	Why string
 }
 
 // Late is what a quarantined call came to after all.
@@ -209,6 +217,7 @@ func (BeginInner) input()    {}
 func (EndInner) input()      {}
 func (Veto) input()          {}
 func (AskPeople) input()     {}
+func (TakeBack) input()      {}
 func (Late) input()          {}
 func (Fact) input()          {}
 func (Fired) input()         {}

@@ -87,7 +87,7 @@ type State struct {
 	held    map[event.InputID]bool // waiting input that no turn takes by itself
 	dropped []string               // thrown away unrun while the turn ran
 	refused map[Token]event.InputID
-	waiting map[event.ApprovalID]Token // running calls that wait for a person
+	waiting map[event.ApprovalID]asker // running calls that wait for a person
 	broken  *event.Failure
 	lost    bool // broken for good: another process writes the journal
 	closed  bool
@@ -123,7 +123,7 @@ const (
 func NewState(l *Ledger, epoch event.Epoch, opts Options) *State {
 	s := &State{Ledger: l, opts: opts.withDefaults(), writeEpoch: epoch,
 		live: map[event.CallID]stageOf{}, held: map[event.InputID]bool{}, refused: map[Token]event.InputID{},
-		waiting: map[event.ApprovalID]Token{}}
+		waiting: map[event.ApprovalID]asker{}}
 	s.hold()
 	return s
 }
@@ -182,6 +182,8 @@ func (s *State) Step(now time.Time, in Input) []Effect {
 		s.veto(in)
 	case AskPeople:
 		s.askPeople(in)
+	case TakeBack:
+		s.takeBack(in)
 	case Late:
 		s.late(in)
 	case Fact:
