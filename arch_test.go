@@ -89,6 +89,7 @@ api/apitest:         event api api/remote   # one suite, in process and over the
 crashtest:           * +
 bench:               * +
 internal/demo:       *   # shows the promise on the real parts
+internal/matrix:     * +
 internal/mutate:
 `
 
@@ -266,7 +267,7 @@ func (f *goFile) kit() bool {
 }
 
 // main reports whether the file belongs to a command.
-func (f *goFile) main() bool { return strings.HasPrefix(f.dir, "cmd/") }
+func (f *goFile) main() bool { return strings.HasPrefix(f.dir, "cmd/") || f.dir == "internal/matrix" }
 
 type goTree struct {
 	fset  *token.FileSet

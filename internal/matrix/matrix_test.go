@@ -1,0 +1,70 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/ripcord-go/ripcord/event"
+)
+
+func TestMain(m *testing.M) {
+	roles() // guardians, engines, servers and victims are this binary
+	goleak.VerifyTestMain(m)
+}
+
+// For every kind of tool and every end that a call can have, the journal, the
+// result object, the chat, the next request and reality say the same. With
+// -short every kind and every end is looked at, and not each with each.
+//
+// proves LAW-1, TRN-06, TRN-09, TOL-02, TOL-03, TOL-07, TOL-14, IFC-01, IFC-02, REC-04, REC-07
+func TestTheMatrixHasNoWrongCell(t *testing.T) {
+	for _, wire := range []string{"anthropic", "openai-chat", "openai-responses"} {
+		var out strings.Builder
+		wrong, err := run(t.Context(), &out, options{wire: wire, side: 4, few: testing.Short() || wire != "anthropic"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wrong > 0 {
+			t.Errorf("%s: %d wrong cells\n%s", wire, wrong, out.String())
+		}
+		t.Log(out.String())
+		if testing.Short() {
+			break
+		}
+	}
+}
+
+// Every outcome has its rule and its column; a combination that is left out has
+// a reason.
+//
+// proves IFC-02: the matrix is whole
+func TestEveryEndHasARuleAndAColumn(t *testing.T) {
+	seen := map[event.CallOutcome]bool{}
+	for _, c := range columns {
+		seen[c.o] = true
+	}
+	for _, o := range []event.CallOutcome{event.CallFinished, event.CallFinishedLate, event.CallStopped, event.CallSkipped, event.CallWasDenied,
+		event.CallInvalid, event.CallUnknown, event.CallQuarantined, event.CallFatal} {
+		if _, ok := rules[o]; !ok || !seen[o] {
+			t.Errorf("%s has no rule or no column", o)
+		}
+	}
+	few, kind, end := options{few: true}, map[int]bool{}, map[int]bool{}
+	for i, k := range kinds() {
+		for o, why := range k.cant {
+			if len(why) < 20 {
+				t.Errorf("%s/%s is left out without a reason", k.name, o)
+			}
+		}
+		for j, c := range columns {
+			if k.cant[c.o] == "" && few.wants(k.name+"/"+c.String(), i, j) {
+				kind[i], end[j] = true, true
+			}
+		}
+	}
+	if len(kind) != len(kinds()) || len(end) != len(columns) {
+		t.Errorf("the short form looks at %d kinds and %d ends", len(kind), len(end))
+	}
+}
