@@ -470,13 +470,13 @@ func TestAQuestionThatNobodyWaitsForIsWithdrawn(t *testing.T) {
 	r.until("it is asked", func() bool { return len(r.live.Status().Approvals) == 1 })
 	first := r.live.Status().Approvals[0].Asked.ID
 	close(on)
-	if err := <-gaveUp; !errors.Is(err, errEnough) {
-		t.Errorf("%v", err)
-	}
 	r.until("the next is asked", func() bool {
 		qs := r.live.Status().Approvals
 		return len(qs) == 1 && qs[0].Asked.ID != first
 	})
+	if err := <-gaveUp; !errors.Is(err, errEnough) {
+		t.Errorf("%v", err)
+	}
 	if v := payloads[event.ApprovalVoided](t, r.records()); len(v) != 1 || v[0].ID != first {
 		t.Errorf("voided %+v", v)
 	}

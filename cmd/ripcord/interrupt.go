@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/user"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,12 +61,12 @@ func (a *app) interrupt(ctx context.Context, name string, req api.InterruptReque
 	ctx, cancel := context.WithTimeout(ctx, holderBound)
 	defer cancel()
 	for {
-		s, err := a.find(ctx, name)
+		s, line, err := a.find(ctx, name)
 		if err != nil {
 			return api.Interrupted{}, err
 		}
 		req.Session = s.ID
-		got, err := a.ask(ctx, req)
+		got, err := a.ask(ctx, line, req)
 		var e *api.Error
 		switch {
 		case err == nil:
@@ -85,13 +86,37 @@ func (a *app) interrupt(ctx context.Context, name string, req api.InterruptReque
 	}
 }
 
-func (a *app) ask(ctx context.Context, req api.InterruptRequest) (api.Interrupted, error) {
-	c, err := a.control(req.Session)
-	if err != nil {
-		return api.Interrupted{}, err
+// ask asks over the first control socket of line that is there.
+func (a *app) ask(ctx context.Context, line []event.SessionID, req api.InterruptRequest) (api.Interrupted, error) {
+	var absent error
+	for _, id := range line {
+		c, err := a.control(id)
+		if err != nil {
+			return api.Interrupted{}, err
+		}
+		got, err := c.Interrupt(ctx, req)
+		c.Close()
+		if err == nil || !remote.Absent(err) {
+			return got, err
+		}
+		absent = err
 	}
-	defer c.Close()
-	return c.Interrupt(ctx, req)
+	return api.Interrupted{}, absent
+}
+
+// lineOf is whose control sockets reach session s: its own, and those of the
+// sessions that started it, for a sub-agent has none while they work.
+func lineOf(s api.SessionInfo, all []api.SessionInfo) []event.SessionID {
+	line := []event.SessionID{s.ID}
+	for at := s; s.Owner != nil && at.Parent != "" && !slices.Contains(line, at.Parent); {
+		line = append(line, at.Parent)
+		i := slices.IndexFunc(all, func(o api.SessionInfo) bool { return o.ID == at.Parent })
+		if i < 0 {
+			break
+		}
+		at = all[i]
+	}
+	return line
 }
 
 // noAnswer is said of a holder that lives and does not answer in time.
@@ -104,17 +129,22 @@ func noAnswer(s api.SessionInfo, err error) error {
 		Hint: "if it was suspended, `kill -CONT " + pid + "` lets it go on; else end it with a signal", Owner: s.Owner, Err: err}
 }
 
-// find resolves a session's name without keeping a runtime.
-func (a *app) find(ctx context.Context, name string) (s api.SessionInfo, err error) {
+// find resolves a session's name, and how it is reached, without keeping a
+// runtime.
+func (a *app) find(ctx context.Context, name string) (s api.SessionInfo, line []event.SessionID, err error) {
 	e, err := a.wire(ctx, a, need{quiet: true})
 	if err != nil {
-		return s, err
+		return s, nil, err
 	}
 	s, err = resolve(ctx, e.svc, name)
+	var all []api.SessionInfo
+	if err == nil && s.Parent != "" {
+		all, err = e.svc.Sessions(ctx)
+	}
 	if cerr := e.close(ctx); err == nil {
 		err = cerr
 	}
-	return s, err
+	return s, lineOf(s, all), err
 }
 
 // who names the person at this terminal for the record.

@@ -105,20 +105,18 @@ func pids(ps []int) string {
 // eachHolder visits the jobs of every session, or of the one named: over the
 // control socket of whoever holds it, else from its journal.
 func (a *app) eachHolder(ctx context.Context, svc api.Service, name string, visit func(holder api.Service, jobs []api.JobInfo) bool) error {
-	var sessions []api.SessionInfo
-	var err error
-	if name != "" {
+	all, err := svc.Sessions(ctx)
+	sessions := all
+	if err == nil && name != "" {
 		var one api.SessionInfo
 		one, err = resolve(ctx, svc, name)
 		sessions = []api.SessionInfo{one}
-	} else {
-		sessions, err = svc.Sessions(ctx)
 	}
 	if err != nil {
 		return err
 	}
 	for _, s := range sessions {
-		more, err := a.jobsOf(ctx, svc, s, visit)
+		more, err := a.jobsOf(ctx, svc, s, lineOf(s, all), visit)
 		switch {
 		case err != nil && name != "":
 			return err
@@ -131,24 +129,26 @@ func (a *app) eachHolder(ctx context.Context, svc api.Service, name string, visi
 	return nil
 }
 
-func (a *app) jobsOf(ctx context.Context, svc api.Service, s api.SessionInfo, visit func(api.Service, []api.JobInfo) bool) (more bool, err error) {
-	c, err := a.control(s.ID)
-	if err != nil {
-		return true, err
+func (a *app) jobsOf(ctx context.Context, svc api.Service, s api.SessionInfo, line []event.SessionID, visit func(api.Service, []api.JobInfo) bool) (more bool, err error) {
+	for _, id := range line {
+		c, err := a.control(id)
+		if err != nil {
+			return true, err
+		}
+		defer c.Close()
+		bounded, cancel := context.WithTimeout(ctx, holderBound)
+		defer cancel()
+		jobs, err := c.Jobs(bounded, s.ID)
+		switch {
+		case err == nil:
+			return visit(c, jobs), nil
+		case errors.Is(err, context.DeadlineExceeded):
+			return true, noAnswer(s, err)
+		case !remote.Absent(err):
+			return true, err
+		}
 	}
-	defer c.Close()
-	bounded, cancel := context.WithTimeout(ctx, holderBound)
-	defer cancel()
-	jobs, err := c.Jobs(bounded, s.ID)
-	switch {
-	case err == nil:
-		return visit(c, jobs), nil
-	case errors.Is(err, context.DeadlineExceeded):
-		return true, noAnswer(s, err)
-	case !remote.Absent(err):
-		return true, err
-	}
-	jobs, err = svc.Jobs(ctx, s.ID)
+	jobs, err := svc.Jobs(ctx, s.ID)
 	if err != nil {
 		return true, err
 	}

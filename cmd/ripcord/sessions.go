@@ -53,7 +53,7 @@ func sessionsList(a *app) *cobra.Command {
 				return nil
 			}
 			for _, s := range all {
-				a.print("%s  %-9s  %3d turns  %s  %s%s%s\n", s.ID, s.State, s.Turns, when(s.Updated), oneLine(s.Cwd), titled(s.Title), held(s.Owner))
+				a.print("%s  %-9s  %3d turns  %s  %s%s%s\n", s.ID, s.State, s.Turns, when(s.Updated), oneLine(s.Cwd), titled(s.Title), of(s.Parent)+held(s.Owner))
 			}
 			if len(all) == 0 {
 				a.say("there are no sessions yet")
@@ -88,6 +88,14 @@ func held(o *api.OwnerInfo) string {
 	return "  (process " + itoa(o.PID) + " on " + oneLine(o.Host) + ")"
 }
 
+// of names whose sub-agent a session is.
+func of(parent event.SessionID) string {
+	if parent == "" {
+		return ""
+	}
+	return "  (sub-agent of " + string(parent) + ")"
+}
+
 func titled(s string) string {
 	if s == "" {
 		return ""
@@ -109,7 +117,7 @@ func sessionsShow(a *app) *cobra.Command {
 				a.out.write(line(s))
 				return nil
 			}
-			a.print("%s  %s  %d turns  %d bytes  %s%s\n", s.ID, s.State, s.Turns, s.Bytes, oneLine(s.Cwd), titled(s.Title))
+			a.print("%s  %s  %d turns  %d bytes  %s%s\n", s.ID, s.State, s.Turns, s.Bytes, oneLine(s.Cwd), titled(s.Title)+of(s.Parent))
 			if s.Owner != nil {
 				a.print("in use by process %d on %s\n", s.Owner.PID, oneLine(s.Owner.Host))
 			}
