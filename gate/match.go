@@ -115,6 +115,30 @@ func (rule Rule) asks(call *tool.Call, narrows bool) bool {
 	return host == want
 }
 
+// Fetches says what the rules make of a request of the tool to place, a host
+// with its port: open, that it needs no question; named, that an allowing rule
+// says the host itself and not a pattern. A rule that denies it or has it asked
+// about takes both away. It is for what no call names, such as where a redirect
+// leads.
+func (r Rules) Fetches(name, place string) (open, named bool) {
+	args, err := json.Marshal(map[string]string{"url": "http://" + place})
+	if err != nil {
+		return false, false
+	}
+	call := &tool.Call{Name: name, Args: args}
+	for _, rule := range r.List {
+		switch {
+		case rule.Host == "" && !rule.Deny && !rule.Ask, !rule.matches(call, touch{}):
+		case rule.Deny || rule.Ask:
+			return false, false
+		default:
+			open = true
+			named = named || !strings.Contains(rule.Host, "*")
+		}
+	}
+	return open, named
+}
+
 func portOf(u *url.URL) string {
 	if p := u.Port(); p != "" {
 		return p

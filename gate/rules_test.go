@@ -177,6 +177,24 @@ func TestARuleByHostMatchesWholeNamesOnly(t *testing.T) {
 	}
 }
 
+// proves HOK-04, TOL-25: what no call names is judged by the same rules: by
+// port, by tool, and denied before allowed.
+func TestWhereARedirectLeadsIsJudgedByTheSameRules(t *testing.T) {
+	r := gate.Rules{List: []gate.Rule{
+		{Name: "port", Tool: "web_fetch", Host: "127.0.0.1:8080"}, {Name: "sub", Tool: "web_fetch", Host: "*.example.org"},
+		{Name: "other", Tool: "mcp__x__*", Host: "10.0.0.1"}, {Name: "all", Tool: "web_fetch"}, {Name: "box", Tool: "*", Host: "box.local"},
+		{Name: "bad", Tool: "*", Host: "evil.example.org", Deny: true}, {Name: "ask", Tool: "*", Host: "box.local:81", Ask: true},
+	}}
+	for place, want := range map[string][2]bool{
+		"127.0.0.1:8080": {true, true}, "127.0.0.1:8081": {}, "a.example.org:443": {true, false}, "evil.example.org:443": {},
+		"10.0.0.1:80": {}, "elsewhere.net:443": {}, "box.local:80": {true, true}, "box.local:81": {}, "[::1]:80": {}, "a b": {}, "": {},
+	} {
+		if open, named := r.Fetches("web_fetch", place); open != want[0] || named != want[1] {
+			t.Errorf("%s: open %v, named %v, want %v", place, open, named, want)
+		}
+	}
+}
+
 // proves HOK-04: one server's tools by pattern; a pattern that cannot be read
 // forbids and allows nothing.
 func TestToolsAreNamedByPattern(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/net/html/charset"
@@ -48,7 +47,7 @@ func newToolbox(ctx context.Context, set *config.Settings, r gate.Rules, host pr
 	b.tools = builtin.Tools(builtin.Options{Host: host, Hidden: hidden(r, cwd)})
 	b.tools = append(append(b.tools, builtin.TaskTools()...), terms.Tools()...)
 	b.tools = append(b.tools,
-		web.New(web.Config{Allow: hostAllowed(r), AllowPrivate: hostNamed(r), Decode: charset.NewReaderLabel, UserAgent: "ripcord/" + ripcord.Version}),
+		web.New(web.Config{Allow: fetched(r), AllowPrivate: named(r), Decode: charset.NewReaderLabel, UserAgent: "ripcord/" + ripcord.Version}),
 		workflow.New(workflow.Options{Host: host}), ask.User(), ask.ExitPlan(b.plans))
 	servers, err := serversOf(set)
 	if err != nil {
@@ -132,31 +131,19 @@ func hidden(r gate.Rules, cwd string) func(string) bool {
 	return func(path string) bool { return r.Hides(path, cwd) }
 }
 
-// hostAllowed says which hosts a rule lets be fetched without asking.
-func hostAllowed(r gate.Rules) func(string) bool {
-	return func(host string) bool { return hostRule(r, host, true) }
-}
-
-// hostNamed says which hosts a rule names as they are: such a host may be at
-// an address of this machine or its network.
-func hostNamed(r gate.Rules) func(string) bool {
-	return func(host string) bool { return hostRule(r, host, false) }
-}
-
-// hostRule looks for an allowing rule for host; patterns says whether one with
-// a "*" counts.
-func hostRule(r gate.Rules, host string, patterns bool) bool {
-	for _, rule := range r.List {
-		if rule.Deny || rule.Ask || rule.Host == "" {
-			continue
-		}
-		want := strings.ToLower(rule.Host)
-		if name, _, ok := strings.Cut(want, ":"); ok {
-			want = name
-		}
-		if want == host || patterns && strings.HasPrefix(want, "*.") && strings.HasSuffix(host, want[1:]) {
-			return true
-		}
+// fetched says which places a rule lets be fetched without asking.
+func fetched(r gate.Rules) func(string) bool {
+	return func(place string) bool {
+		open, _ := r.Fetches("web_fetch", place)
+		return open
 	}
-	return false
+}
+
+// named says which places a rule names as they are: they may be at an address
+// of this machine or its network.
+func named(r gate.Rules) func(string) bool {
+	return func(place string) bool {
+		_, as := r.Fetches("web_fetch", place)
+		return as
+	}
 }

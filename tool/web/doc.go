@@ -12,9 +12,9 @@
 // second answer of the same name says: only global unicast addresses are let
 // through, so that private networks, this machine, metadata services and the
 // forms that hide them (IPv4 in IPv6, 6to4, NAT64) are not reached unless
-// [Config.AllowPrivate] names the host. A redirect is followed on the same host,
+// [Config.AllowPrivate] names the place. A redirect is followed on the same host,
 // or to one that [Config.Allow] names; another one is told to the model, who
-// can ask for it: an approval is for one host.
+// can ask for it: an approval is for one place.
 //
 // Each bound is given in [Config]: time, bytes before and after decompression,
 // redirects. HTML is brought into a shape of bounded depth before a library

@@ -107,13 +107,13 @@ func (r *request) proxy(req *http.Request) (u *url.URL, err error) {
 func (r *request) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	r.dials.Add(1)
 	defer r.dials.Done()
-	host, _, err := net.SplitHostPort(address)
+	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	d := &net.Dialer{Timeout: r.Idle, Resolver: r.Resolver, KeepAlive: -1}
-	if !r.proxied.Load() && !r.AllowPrivate(host) {
+	if !r.proxied.Load() && !r.AllowPrivate(net.JoinHostPort(host, port)) {
 		d.Control = func(_, address string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(address)
 			if err != nil {
@@ -185,7 +185,7 @@ func (r *request) get(u *url.URL) (*http.Response, error) {
 // dial of ours would.
 func (r *request) literal(u *url.URL) error {
 	host := hostOf(u)
-	if r.AllowPrivate(host) {
+	if r.AllowPrivate(placeOf(u)) {
 		return nil
 	}
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
@@ -219,7 +219,7 @@ func (r *request) next(from *url.URL, where string) (*url.URL, error) {
 
 // same reports whether an approval of from covers to.
 func (r *request) same(from, to *url.URL) bool {
-	if r.Allow(hostOf(to)) {
+	if r.Allow(placeOf(to)) {
 		return true
 	}
 	return hostOf(from) == hostOf(to) && (from.Port() == to.Port() || usual(from) && usual(to))

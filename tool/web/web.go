@@ -19,15 +19,16 @@ import (
 )
 
 // Config sets web_fetch up. The zero value is useful: every host is asked
-// about, no private address is reached, there is no proxy. Hosts are given to
-// the functions in lower case, without port and without a dot at the end.
+// about, no private address is reached, there is no proxy. A place is a host
+// with its port, as in "example.com:443" and "[::1]:8080": in lower case, without
+// a dot at the end of the host.
 type Config struct {
-	// Allow says that a rule lets host be fetched without asking, also by a
+	// Allow says that a rule lets place be fetched without asking, also by a
 	// redirect. nil: none.
-	Allow func(host string) bool
-	// AllowPrivate says that a rule lets host be at an address that is not
+	Allow func(place string) bool
+	// AllowPrivate says that a rule lets place be at an address that is not
 	// global: this machine, a private network. nil: none.
-	AllowPrivate func(host string) bool
+	AllowPrivate func(place string) bool
 	// Proxy gives the proxy of a request, as [http.Transport.Proxy] does; nil:
 	// none, whatever the environment says. Behind a proxy only addresses that
 	// stand in the URL are judged here: names are the proxy's to resolve.
@@ -108,7 +109,7 @@ func (f *fetch) asks(call *tool.Call) (prompt string, ask bool) {
 	if err != nil {
 		return "fetch " + printable(a.URL), true
 	}
-	return "fetch " + printable(u.String()), !f.Allow(hostOf(u))
+	return "fetch " + printable(u.String()), !f.Allow(placeOf(u))
 }
 
 // printable makes s fit for a question to a person.
@@ -150,6 +151,19 @@ func ascii(s string) bool {
 }
 
 func hostOf(u *url.URL) string { return strings.TrimSuffix(strings.ToLower(u.Hostname()), ".") }
+
+// placeOf is u's host with the port that is dialled.
+func placeOf(u *url.URL) string {
+	port := u.Port()
+	switch {
+	case port != "":
+	case u.Scheme == "http":
+		port = "80"
+	default:
+		port = "443"
+	}
+	return net.JoinHostPort(hostOf(u), port)
+}
 
 // Execute implements [tool.Tool].
 func (f *fetch) Execute(ctx context.Context, call *tool.Call) (tool.Result, error) {

@@ -31,7 +31,9 @@ import (
 type m = map[string]any
 
 // local lets the test's own servers be reached, as a rule would.
-func local(host string) bool { return host == "127.0.0.1" || host == "::1" }
+func local(place string) bool {
+	return strings.HasPrefix(place, "127.0.0.1:") || strings.HasPrefix(place, "[::1]:")
+}
 
 func serve(t *testing.T, h http.HandlerFunc) string {
 	t.Helper()
@@ -273,14 +275,27 @@ func TestEachRedirectIsChecked(t *testing.T) {
 	if other.Load() != 0 {
 		t.Error("the other host was asked")
 	}
-	c.Allow = func(host string) bool { return host == "127.0.0.1" }
+	c.Allow = func(place string) bool { return place == strings.TrimPrefix(elsewhere, "http://") }
 	has(t, ok(t, c, m{"url": at}), elsewhere+"/x (200 OK", "there")
 	// A rule that lets hosts be asked does not let them be at private addresses.
 	c.Allow = func(string) bool { return true }
 	for _, private := range []string{"http://169.254.169.254/latest/meta-data/", "http://[::1]:1/", "http://10.0.0.1/"} {
 		to.Store(private)
-		c.AllowPrivate = func(host string) bool { return host == "127.0.0.1" }
+		c.AllowPrivate = func(place string) bool { return strings.HasPrefix(place, "127.0.0.1:") }
 		refused(t, c, m{"url": at}, "such addresses are reached only if a rule allows")
+	}
+}
+
+// proves TOL-25: a rule that names one port opens no other one of its host.
+func TestARuleForOnePortOpensNoOther(t *testing.T) {
+	one := serve(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "here") })
+	var hits atomic.Int32
+	other := serve(t, func(w http.ResponseWriter, r *http.Request) { hits.Add(1) })
+	c := web.Config{AllowPrivate: func(place string) bool { return place == strings.TrimPrefix(one, "http://") }}
+	has(t, ok(t, c, m{"url": one}), "here")
+	refused(t, c, m{"url": other}, "this machine: such addresses are reached only if a rule allows")
+	if hits.Load() != 0 {
+		t.Error("the other port was reached")
 	}
 }
 
@@ -438,7 +453,7 @@ func TestTextIsReadInItsCharset(t *testing.T) {
 
 // proves TOL-25, HOK-04: a fetch asks, unless a rule allows its host.
 func TestAFetchAsksUnlessARuleAllowsTheHost(t *testing.T) {
-	spec := web.New(web.Config{Allow: func(host string) bool { return host == "docs.example.com" }}).Spec()
+	spec := web.New(web.Config{Allow: func(place string) bool { return place == "docs.example.com:443" }}).Spec()
 	for raw, want := range map[string]struct {
 		prompt string
 		by     string
