@@ -61,6 +61,7 @@ type agent struct {
 	alone            bool // nobody can be asked in its name
 	done             chan struct{}
 	hurry            chan struct{} // closed when it is forced
+	told             chan struct{} // closed once the hooks of its start have ended
 
 	sending sync.Mutex // keeps it from leaving while input is being accepted
 
@@ -71,9 +72,18 @@ type agent struct {
 	force   bool
 	leaving bool
 
+	by origin // set before its watcher begins
+
 	// Set before done is closed.
 	sum  *turn.Summary
 	note string
+}
+
+// origin is the call that has started a sub-agent, and its session.
+type origin struct {
+	turn, step int
+	call       event.CallID
+	live       *session.Live
 }
 
 func newAgents() agents {
@@ -283,6 +293,7 @@ func (r *Runtime) employ(ctx context.Context, call *tool.Call, a *agent, t tool.
 		return fmt.Errorf("the sub-agent was not started: %w", err)
 	}
 	a.begin(l, input)
+	r.tellStart(a, call)
 	life, end := interrupt.Lifetime(ctx) // the turn of this call is not the child's life
 	r.agents.work.Go(func() {
 		defer end(nil)
@@ -317,6 +328,42 @@ func (r *Runtime) watch(ctx context.Context, a *agent) {
 	if last := a.live.Status().Last; last != nil {
 		a.sum = last
 	}
+	r.tellStop(a)
+}
+
+// moment is what the hooks of a's parent are told of it.
+func (a *agent) moment(p gate.Point) gate.Moment {
+	return gate.Moment{Point: p, Turn: a.by.turn, Step: a.by.step, Call: a.by.call, Child: a.id}
+}
+
+// tellStart tells the parent's hooks that a has begun. They run beside it, and
+// no stop cuts them.
+func (r *Runtime) tellStart(a *agent, call *tool.Call) {
+	a.told = make(chan struct{})
+	a.by = origin{turn: call.Turn, step: call.Step, call: call.ID}
+	parent, err := r.get(a.parent)
+	if err != nil { // it is always there: one of its calls runs
+		close(a.told)
+		return
+	}
+	a.by.live = parent
+	run := parent.Reporting(a.moment(gate.SubAgentStart))
+	r.agents.work.Go(func() { defer close(a.told); run() })
+}
+
+// tellStop tells them that a has ended, behind what they were told of its start.
+// The report is under way before anybody hears of the end: the turn that a worked
+// for waits for it, and the parent's end.
+func (r *Runtime) tellStop(a *agent) {
+	if a.by.live == nil {
+		return
+	}
+	m := a.moment(gate.SubAgentStop)
+	if a.sum != nil {
+		m.Outcome, m.Reason = a.sum.Outcome, a.sum.Reason
+	}
+	run := a.by.live.Reporting(m)
+	r.agents.work.Go(func() { <-a.told; run() })
 }
 
 // letGo gives the child's session up, with what it left running. A forced stop

@@ -136,11 +136,22 @@ func TestASubAgentsQuestionIsPutToTheParentsPeople(t *testing.T) {
 		_ = b.lastRequest()
 	})
 	t.Run("answered under the child's own id", func(t *testing.T) {
-		b := newBench(t, crashtest.AgentTree(1, "echo ran >>M"), withBash(t), withAgents, asking)
+		b := newBench(t, crashtest.AgentTree(1, "echo ran >>M; while [ ! -e on ]; do sleep 0.05; done"), withBash(t), withAgents, asking)
 		id := b.submit("level 0 please")
-		b.question()
+		q := b.question()
 		kid := b.kids()[0]
 		kid.decide(kid.question(), event.Allow, "")
+		b.until("the parent's is asked no more", func() bool {
+			st, err := b.rt.Status(b.ctx, b.id)
+			return err == nil && len(st.Approvals) == 0
+		})
+		b.stale(q)
+		if b.recorded(event.TypeApprovalVoided) != 1 || b.recorded(event.TypeCallEnded) != 0 {
+			t.Errorf("%s", b.types())
+		}
+		if err := os.WriteFile(filepath.Join(b.cwd, "on"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		b.outcome(b.wait(id), event.TurnCompleted)
 		if _, err := os.Stat(filepath.Join(b.cwd, "M")); err != nil {
 			t.Error("it did not run")

@@ -59,6 +59,7 @@ type Limits struct {
 	Parallel  int           // calls side by side; 0 means 8
 	JobGrace  time.Duration // between TERM and KILL when jobs end; 0 means 2 s
 	NoMarker  bool          // leave out the message that tells a model that its turn was stopped
+	NoEager   bool          // calls start once the whole answer is there, not while it streams
 
 	Agents      int // sub-agents at work for a root session at once; 0 means 8, negative none
 	AgentsTotal int // started in a turn of the root session, at any depth; 0 means 64
@@ -225,7 +226,7 @@ func (r *Runtime) options(tools *tool.Set) turn.Options {
 	l := r.cfg.Limits
 	o := turn.Options{
 		Budget:   guard.Budget{Steps: l.MaxSteps, Calls: l.MaxCalls, Tokens: l.MaxTokens, Wall: l.MaxWall},
-		Attempts: l.Attempts, Backoff: l.Backoff, Grace: l.Grace, Parallel: l.Parallel, NoMarker: l.NoMarker,
+		Attempts: l.Attempts, Backoff: l.Backoff, Grace: l.Grace, Parallel: l.Parallel, NoMarker: l.NoMarker, NoEager: l.NoEager,
 		Tools: map[string]turn.Traits{},
 	}
 	for _, name := range tools.Names() {
