@@ -51,6 +51,19 @@ came of it, and end them. A project's servers count once the project is trusted.
 	return cmd
 }
 
+// sayServers names the servers that this run does without: nobody else would
+// say why their tools are missing.
+func (a *app) sayServers(m *mcp.Manager) {
+	if m == nil {
+		return
+	}
+	for _, s := range m.Status() {
+		if s.State != mcp.Ready && s.State != mcp.Disabled {
+			a.say("the server %s is %s%s; its tools are not offered: `ripcord mcp list` tries it", s.Name, s.State, because(s.Why))
+		}
+	}
+}
+
 func because(why string) string {
 	if why == "" {
 		return ""

@@ -84,6 +84,9 @@ func (a *app) wireTools(ctx context.Context, n need, root string, cfg *ripcord.C
 		return err
 	}
 	*owned = append(*owned, box.owned...)
+	if !n.quiet {
+		a.sayServers(box.servers)
+	}
 	cfg.Tools, cfg.Keepers = box.tools, box.keepers
 	cfg.Gate, cfg.Limits, cfg.Alone = gate.PlanMode(r, box.plans, "ask_user", "todo"), limits(set), !n.chat
 	h, err := hooks(set, cfg.Host, root)

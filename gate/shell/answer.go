@@ -107,7 +107,12 @@ type reply struct {
 	Reason     string  `json:"reason"`
 	Continue   *bool   `json:"continue"`
 	StopReason string  `json:"stopReason"`
-	Specific   *struct {
+	// What belongs into hookSpecificOutput is meant as said where it stands
+	// beside it.
+	Permission   *string         `json:"permissionDecision"`
+	Because      string          `json:"permissionDecisionReason"`
+	UpdatedInput json.RawMessage `json:"updatedInput"`
+	Specific     *struct {
 		Decision     *string         `json:"permissionDecision"`
 		Reason       string          `json:"permissionDecisionReason"`
 		UpdatedInput json.RawMessage `json:"updatedInput"`
@@ -119,11 +124,14 @@ type reply struct {
 	} `json:"hookSpecificOutput"`
 }
 
-// parse reads stdout. Text without a line that begins with "{" is no answer;
-// else all of it must be one object. Of several decisions the strongest counts.
+// parse reads stdout. Text without a line that begins with "{" is no answer,
+// unless it is a list; else all of it must be one object. Of several decisions the strongest counts.
 func parse(stdout []byte) (decision *gate.Decision, why string, err error) {
 	text := bytes.TrimSpace(bytes.TrimPrefix(stdout, []byte("\xef\xbb\xbf")))
 	if !holdsObject(text) {
+		if bytes.HasPrefix(text, []byte("[")) && json.Valid(text) {
+			return nil, "", errors.New("it is a list, not one JSON object")
+		}
 		return nil, "", nil
 	}
 	var r reply
@@ -148,17 +156,18 @@ func parse(stdout []byte) (decision *gate.Decision, why string, err error) {
 		no := "block"
 		err = add(&no, r.StopReason)
 	}
-	err = errors.Join(err, add(r.Decision, r.Reason))
+	err = errors.Join(err, add(r.Decision, r.Reason), add(r.Permission, r.Because))
+	changed := given(r.UpdatedInput)
 	if s := r.Specific; s != nil {
 		err = errors.Join(err, add(s.Decision, s.Reason))
-		changed := given(s.UpdatedInput)
+		changed = changed || given(s.UpdatedInput)
 		if b := s.Behaviour; b != nil {
 			err = errors.Join(err, add(b.Behaviour, b.Message))
 			changed = changed || given(b.UpdatedInput)
 		}
-		if changed {
-			err = errors.Join(err, errors.New("it changes the call's input, which is not done here"))
-		}
+	}
+	if changed {
+		err = errors.Join(err, errors.New("it changes the call's input, which is not done here"))
 	}
 	if err != nil {
 		return nil, "", errors.New(oneLine(err.Error()))

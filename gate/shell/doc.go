@@ -29,8 +29,8 @@
 //
 // # What a hook answers
 //
-// Exit 0 with nothing on stdout, or with text that holds no line beginning with
-// "{", has no objection and approves nothing. Else stdout is one JSON object:
+// Exit 0 with nothing on stdout, or with text that is no JSON list and holds no
+// line beginning with "{", has no objection and approves nothing. Else stdout is one JSON object:
 //
 //	{"decision": "allow" | "approve" | "ask" | "block" | "deny", "reason": "…"}
 //	{"continue": false, "stopReason": "…"}                          blocks
@@ -63,6 +63,6 @@
 // # What it never does
 //
 // It renders no input into a command line, believes no missing answer, records
-// nothing, and leaves no process behind: what a hook leaves running is ended
+// nothing but its processes ([gate.RecorderOf]), and leaves no process behind: what a hook leaves running is ended
 // with it.
 package shell
