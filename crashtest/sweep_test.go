@@ -120,9 +120,10 @@ func (c *complain) done() {
 }
 
 // The recording itself is what every other test stands on: nothing ran before
-// its start was durable, and the oracle finds nothing in a whole journal.
+// its start was durable, what a hook refused did not happen, and the oracle finds
+// nothing in a whole journal.
 //
-// proves LOG-12, LOG-13
+// proves LOG-12, LOG-13, HOK-02
 func TestSweepStandsOnRunsThatAreTrue(t *testing.T) {
 	of(t, scenarios(t, true), func(t *testing.T, r *crashtest.Recording) {
 		for _, v := range r.Durable() {
