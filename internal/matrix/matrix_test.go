@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 // result object, the chat, the next request and reality say the same. With
 // -short every kind and every end is looked at, and not each with each.
 //
-// proves LAW-1, TRN-06, TRN-09, TOL-02, TOL-03, TOL-07, TOL-14, IFC-01, IFC-02, REC-04, REC-07
+// proves TRN-06, TRN-09, TOL-02, TOL-03, TOL-07, IFC-01, IFC-02, REC-04, REC-07
 func TestTheMatrixHasNoWrongCell(t *testing.T) {
 	for _, wire := range []string{"anthropic", "openai-chat", "openai-responses"} {
 		var out strings.Builder
