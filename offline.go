@@ -241,7 +241,7 @@ func why(rec *event.Record) string {
 
 // Jobs implements [api.Service].
 func (r *Runtime) Jobs(ctx context.Context, id event.SessionID) ([]api.JobInfo, error) {
-	l, _, err := r.fold(ctx, id)
+	l, recs, err := r.fold(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +262,43 @@ func (r *Runtime) Jobs(ctx context.Context, id event.SessionID) ([]api.JobInfo, 
 		}
 		out = append(out, info)
 	}
+	out = append(out, hooksOf(l, recs, id)...)
+	if _, err := r.get(id); err == nil && l.Header.Parent == "" && r.cfg.Processes != nil {
+		for _, p := range r.cfg.Processes() {
+			p.Session = id
+			out = append(out, p)
+		}
+	}
 	return out, nil
+}
+
+// hooksOf lists the hooks that run, as their processes are recorded.
+func hooksOf(l *turn.Ledger, recs []event.Record, id event.SessionID) (out []api.JobInfo) {
+	for _, p := range l.Procs {
+		if p.Owner != "hook" {
+			continue
+		}
+		pids := proc.Find(p).PIDs
+		if len(pids) == 0 {
+			continue // what is left of it is for recovery to say
+		}
+		info := api.JobInfo{ID: event.JobID(p.ID), Session: id, Command: p.Command, PIDs: pids, State: event.JobRunning}
+		for i := range recs {
+			if recs[i].Type != event.TypeProcessStarted {
+				continue
+			}
+			if q, _ := recs[i].Body(); sameProcess(q, p) {
+				info.Started = recs[i].Time
+			}
+		}
+		out = append(out, info)
+	}
+	return out
+}
+
+func sameProcess(q event.Payload, p event.ProcessStarted) bool {
+	s, ok := q.(event.ProcessStarted)
+	return ok && s.Owner == p.Owner && s.ID == p.ID && s.PID == p.PID
 }
 
 // remaining lists the processes of a job that are alive now.

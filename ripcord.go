@@ -39,6 +39,10 @@ type Config struct {
 	Hooks gate.Hooks
 	// Alone says that nobody is there who could answer a question.
 	Alone bool
+	// Processes lists what this runtime runs for all its sessions, such as
+	// servers of tools, with its owner in Command; nil: nothing. They are shown
+	// among the jobs of each root session that is live.
+	Processes func() []api.JobInfo
 	// Keepers hear of each session's life.
 	Keepers []Keeper
 	Logger  *slog.Logger // nil: discarded

@@ -78,6 +78,25 @@ type Hooks interface {
 	Report(ctx context.Context, m Moment) []Ran
 }
 
+// Recorder puts what hooks start and end, as processes, into the journal of the
+// session that they run for. An error means that what was started must not run.
+type Recorder func(ctx context.Context, p event.Payload) error
+
+type recorderKey struct{}
+
+// WithRecorder gives what runs under ctx a recorder; a session does.
+func WithRecorder(ctx context.Context, r Recorder) context.Context {
+	return context.WithValue(ctx, recorderKey{}, r)
+}
+
+// RecorderOf returns ctx's recorder, one that keeps nothing if there is none.
+func RecorderOf(ctx context.Context) Recorder {
+	if r, ok := ctx.Value(recorderKey{}).(Recorder); ok {
+		return r
+	}
+	return func(context.Context, event.Payload) error { return nil }
+}
+
 // Ran is what became of one hook.
 type Ran struct {
 	Hook    string // its name in the settings

@@ -73,6 +73,15 @@ func (l *Live) note(ctx context.Context, m gate.Moment, ran []gate.Ran) {
 	}
 }
 
+// process records what a hook starts and ends. It is the session's fact: a hook
+// that was cut may end behind its turn.
+func (l *Live) process(ctx context.Context, p event.Payload) error {
+	books, stop := interrupt.CallContext(ctx)
+	defer stop()
+	_, err := l.ask(books, func(t turn.Token) turn.Input { return turn.Fact{Payload: p, Token: t} })
+	return err
+}
+
 // moment fills in what all moments of the session have in common.
 func (l *Live) moment(p gate.Point, turn int) gate.Moment {
 	return gate.Moment{Point: p, Session: l.cfg.ID, Dir: l.state.Header.Cwd, Turn: turn}

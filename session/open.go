@@ -126,6 +126,7 @@ func newLive(ctx context.Context, cfg Config, ledger *turn.Ledger, b *book) *Liv
 	}
 	l.greeted, l.parted = make(chan struct{}), make(chan struct{})
 	l.ctx, l.end = interrupt.Lifetime(ctx)
+	l.ctx = gate.WithRecorder(l.ctx, l.process)
 	l.jobs.next = len(ledger.Jobs)
 	l.hub.shown = ledger.Last()
 	l.status.Model, l.status.Header = cfg.Turn.Config, ledger.Header

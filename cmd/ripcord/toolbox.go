@@ -31,6 +31,7 @@ type toolbox struct {
 	plans   *gate.Plans
 	keepers []ripcord.Keeper
 	servers *mcp.Manager // nil: none are configured
+	running ripcord.Processes
 	owned   closers
 }
 
@@ -54,7 +55,7 @@ func newToolbox(ctx context.Context, set *config.Settings, r gate.Rules, host pr
 		return nil, err
 	}
 	if len(servers) > 0 {
-		b.servers = mcp.Start(ctx, servers, mcp.Options{Host: host, Dir: cwd, Env: os.Environ(), Name: "ripcord", Version: ripcord.Version})
+		b.servers = mcp.Start(ctx, servers, mcp.Options{Host: host, Dir: cwd, Env: os.Environ(), Name: "ripcord", Version: ripcord.Version, Record: b.running.Record})
 		b.owned = append(b.owned, closing(b.servers.Close))
 		b.tools = append(b.tools, b.servers.Tools()...)
 	}

@@ -87,7 +87,7 @@ func (a *app) wireTools(ctx context.Context, n need, root string, cfg *ripcord.C
 	if !n.quiet {
 		a.sayServers(box.servers)
 	}
-	cfg.Tools, cfg.Keepers = box.tools, box.keepers
+	cfg.Tools, cfg.Keepers, cfg.Processes = box.tools, box.keepers, box.running.List
 	cfg.Gate, cfg.Limits, cfg.Alone = gate.PlanMode(r, box.plans, "ask_user", "todo"), limits(set), !n.chat
 	h, err := hooks(set, cfg.Host, root)
 	if err != nil || h == nil {

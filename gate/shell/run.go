@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/gate"
 	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/proc"
@@ -105,6 +106,12 @@ func (r *run) perform(ctx context.Context, m gate.Moment) {
 	r.mu.Lock()
 	r.tree = tree
 	r.mu.Unlock()
+	if err := r.recordStart(ctx, tree); err != nil {
+		tree.Stop(interrupt.Ladder{Bound: reap})
+		out.read()
+		r.result <- ending{how: notRun, why: "its start could not be recorded: " + err.Error()}
+		return
+	}
 	limit := time.NewTimer(r.hook.Timeout)
 	defer limit.Stop()
 	overdue := false
@@ -122,6 +129,7 @@ func (r *run) perform(ctx context.Context, m gate.Moment) {
 	}
 	stopped := tree.Stop(ladder) // its leftovers too: a hook leaves nothing running
 	stdout, stderr := out.read()
+	r.recordEnd(ctx, tree, ended, stopped.Survivors)
 	e := ending{how: cut, why: whyClosed} // or nobody listens
 	switch {
 	case !ended && !overdue:
@@ -134,6 +142,30 @@ func (r *run) perform(ctx context.Context, m gate.Moment) {
 		e.why += fmt.Sprintf(" (pids %v outlived it)", stopped.Survivors)
 	}
 	r.result <- e
+}
+
+// recordStart has it in the journal that the hook's tree is there, so that
+// whoever comes after a crash knows of it.
+func (r *run) recordStart(ctx context.Context, tree proc.Tree) error {
+	started := tree.Started()
+	started.Command = "hook " + r.hook.Name + ": " + started.Command
+	return gate.RecorderOf(ctx)(ctx, started)
+}
+
+// recordEnd says that the tree is gone, or what outlived it. Where that is
+// refused the session is over: who opens it next finds out.
+func (r *run) recordEnd(ctx context.Context, tree proc.Tree, byItself bool, survivors []int) {
+	s := tree.Started()
+	if len(survivors) > 0 {
+		_ = gate.RecorderOf(ctx)(ctx, event.ProcessSurvived{Owner: s.Owner, ID: s.ID, PIDs: survivors, Why: "alive after KILL"})
+		return
+	}
+	exit, _ := tree.Exit()
+	how := "stopped"
+	if byItself {
+		how = "exited"
+	}
+	_ = gate.RecorderOf(ctx)(ctx, event.ProcessEnded{Owner: s.Owner, ID: s.ID, PID: s.PID, ExitCode: exit.Code, Signal: exit.Signal, How: how})
 }
 
 // start runs the hook's command with m on its stdin.
