@@ -23,6 +23,7 @@ import (
 	"github.com/ripcord-go/ripcord/proc"
 	"github.com/ripcord-go/ripcord/tool"
 	"github.com/ripcord-go/ripcord/tool/builtin"
+	"github.com/ripcord-go/ripcord/tool/terminal"
 )
 
 // asVictim in the environment makes this test binary a program that runs one
@@ -49,8 +50,9 @@ func runVictim(spec string) error {
 	if err != nil {
 		return err
 	}
+	terms := terminal.New(terminal.Options{Host: host})
 	rt, err := ripcord.New(ripcord.Config{Store: store, Model: m, Host: host, Gate: gate.Rules{Policy: gate.YesAll},
-		Tools: append(builtin.TaskTools(), builtin.Tools(builtin.Options{Host: host})...)})
+		Tools: slices.Concat(builtin.TaskTools(), builtin.Tools(builtin.Options{Host: host}), terms.Tools())})
 	if err != nil {
 		return err
 	}
@@ -59,7 +61,7 @@ func runVictim(spec string) error {
 	if err == nil {
 		_, err = rt.Run(ctx, st.ID, v.Prompt)
 	}
-	return errors.Join(err, rt.Close(ctx), host.Close(), m.Close())
+	return errors.Join(err, rt.Close(ctx), terms.Close(), host.Close(), m.Close())
 }
 
 // die has a process of its own run prompt, and kills it once ready holds. The

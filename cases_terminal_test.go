@@ -1,0 +1,61 @@
+package ripcord_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ripcord-go/ripcord"
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/tool/terminal"
+)
+
+// withTerminals gives the runtime terminals that hear of each session's life.
+func withTerminals(t *testing.T) func(*ripcord.Config) {
+	return func(c *ripcord.Config) {
+		terms := terminal.New(terminal.Options{Host: c.Host})
+		t.Cleanup(func() {
+			if err := terms.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		c.Tools = append(c.Tools, terms.Tools()...)
+		c.Keepers = append(c.Keepers, ripcord.Keeper{Readopted: terms.Readopt, Closed: terms.Forget})
+	}
+}
+
+// A runtime is killed with a kept terminal at work. The next one finds it alive,
+// says so, and goes on talking to it; what was not kept is gone.
+//
+// proves TOL-26, PRC-05, REC-07, REC-08
+func TestAKeptTerminalIsTalkedToByTheRuntimeBehindADeath(t *testing.T) {
+	const echo = `echo $$ >>pids; n=0; while read l; do n=$((n+1)); echo "line $n: $l"; done`
+	begin := callOf("terminal_start", "s1", map[string]any{"command": echo, "tty": false, "keep": true, "wait_ms": 300}) + "finish tool"
+	b := newBench(t, said("please go", begin)+
+		"answer if user \"please go\" and result\n"+callOf("terminal_write", "w1", map[string]any{"id": "j1", "input": "before\n", "quiet_ms": 100})+
+		bash("c1", "echo $$ >gone; touch up; sleep 300")+"finish tool\n"+
+		said("and now", callOf("terminal_write", "w2", map[string]any{"id": "j1", "input": "after\n", "quiet_ms": 100})+"finish tool")+
+		"answer if user \"and now\" and result\n"+callOf("terminal_kill", "k1", map[string]any{"id": "j1"})+"finish tool\n"+
+		"default\ntext Well.\nfinish stop\n", withBash(t), withTerminals(t))
+	b.die("please go", func() bool { return len(b.pids("gone")) == 1 && b.recorded(event.TypeCallStarted) == 3 })
+	st := b.open(b.id)
+	if st.Running || len(alive(b.pids("pids")...)) != 1 || len(alive(b.pids("gone")...)) != 0 {
+		t.Fatalf("%+v; kept %v, the others %v\n%s", st, alive(b.pids("pids")...), alive(b.pids("gone")...), b.types())
+	}
+	if jobs := b.jobs(); len(jobs) != 1 || jobs[0].ID != "j1" || jobs[0].State != event.JobRunning || !jobs[0].Keep || b.recorded(event.TypeJobAdopted) != 1 {
+		t.Errorf("%+v\n%s", jobs, b.types())
+	}
+	b.outcome(b.run("and now"), event.TurnCompleted)
+	got := b.results()
+	if e := got["w2"]; e.Outcome != event.CallFinished || e.Error || !strings.Contains(e.Content.Text(), "line 2: after") {
+		t.Errorf("%+v", e)
+	}
+	if e := got["k1"]; e.Outcome != event.CallFinished || e.Error {
+		t.Errorf("%+v", e)
+	}
+	b.until("its end is recorded", func() bool { return b.recorded(event.TypeJobEnded) == 1 })
+	if left := alive(b.pids("pids")...); len(left) > 0 {
+		t.Errorf("alive: %v", left)
+	}
+	_ = b.fold()
+	_ = b.lastRequest()
+}
