@@ -68,3 +68,14 @@ func TestEveryEndHasARuleAndAColumn(t *testing.T) {
 		t.Errorf("the short form looks at %d kinds and %d ends", len(kind), len(end))
 	}
 }
+
+// The rows of commands alone, which most of what can be wrong shows in.
+//
+// proves IFC-01, IFC-02, TOL-07: quick, for seeded bugs
+func TestTheRowsOfCommandsHaveNoWrongCell(t *testing.T) {
+	var out strings.Builder
+	wrong, err := run(t.Context(), &out, options{wire: "anthropic", side: 4, only: "bash/"})
+	if err != nil || wrong > 0 || strings.Count(out.String(), " right ") < 2*len(columns) {
+		t.Errorf("%d wrong cells, %v\n%s", wrong, err, out.String())
+	}
+}
