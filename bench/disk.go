@@ -174,6 +174,10 @@ func (r *rig) between(ctx context.Context, id event.SessionID) (out sample, err 
 // cold measures a whole start of the program, from exec to the first byte of
 // its request, and the program's size.
 func (l *lab) cold(ctx context.Context) ([]figure, error) {
+	exe, err := build(ctx, l.dir)
+	if err != nil {
+		return nil, err
+	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -188,7 +192,7 @@ func (l *lab) cold(ctx context.Context) ([]figure, error) {
 	defer srv.Close()
 	var s sample
 	for range l.rounds(60) {
-		cmd := exec.CommandContext(ctx, l.exe, "run", "hello")
+		cmd := exec.CommandContext(ctx, exe, "run", "hello")
 		cmd.Dir = l.dir
 		cmd.Env = append(os.Environ(), "RIPCORD_HOME="+filepath.Join(l.dir, "cold"), "RIPCORD_BASE_URL=http://"+ln.Addr().String()+"/v1",
 			"RIPCORD_MODEL=x", "RIPCORD_PROVIDER=openai-chat", "RIPCORD_CONFIG="+os.DevNull)
@@ -198,7 +202,7 @@ func (l *lab) cold(ctx context.Context) ([]figure, error) {
 		}
 		s = append(s, (<-arrived).Sub(began))
 	}
-	mb := float64(size(l.exe)) / (1 << 20)
+	mb := float64(size(exe)) / (1 << 20)
 	return []figure{
 		{"BEN-12", "cold start of `ripcord run` to the request", "≤ 50 ms", s.String(), "", s.at(.5) <= 50*time.Millisecond},
 		{"BEN-12", "the program, stripped", "≤ 40 MB", fmt.Sprintf("%.1f MB", mb), "", mb <= 40},

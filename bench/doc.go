@@ -4,6 +4,7 @@
 //
 //	go run ./bench            # the usual number of rounds
 //	go run ./bench -quick     # a tenth of them, to see that it works
+//	go run ./bench -only agents,mcp   # by name, or by id: BEN-01
 //
 // A figure and its floor take turns (A B B A) on the same disk and the same
 // processors, so that a machine whose speed drifts does not favour either.
@@ -11,6 +12,7 @@
 //
 // # Goroutines
 //
-// Those of the runtimes and servers it measures; each has ended when its
+// Started as a server of tools (by itself, for the figures about them), it has
+// those of the protocol's library. Else there are those of the runtimes and servers it measures; each has ended when its
 // figure is printed.
 package main

@@ -28,15 +28,17 @@ type figure struct {
 type lab struct {
 	dir   string
 	scale float64 // of the usual rounds
-	exe   string  // the ripcord program
 }
 
 func (l *lab) rounds(n int) int { return max(5, int(float64(n)*l.scale)) }
 
 func main() {
 	proc.Main()
+	if how := os.Getenv(asServer); how != "" {
+		os.Exit(serveTools(how))
+	}
 	quick := flag.Bool("quick", false, "a tenth of the rounds")
-	only := flag.String("only", "", "figures to measure, by id, comma-separated")
+	only := flag.String("only", "", "figures to measure, by id or name (stops, kills, terminals, agents, mcp, wires, eager, durable, calls, cold), comma-separated")
 	profile := flag.String("cpuprofile", "", "file for a CPU profile of the run")
 	dir := flag.String("dir", "", "folder on the disk to measure; default: a temporary one")
 	flag.Parse()
@@ -69,24 +71,18 @@ func run(ctx context.Context, dir, only string, quick bool) error {
 	if quick {
 		l.scale = 0.1
 	}
-	if l.exe, err = build(ctx, tmp); err != nil {
-		return err
-	}
 	runtime.GOMAXPROCS(2)
 	fmt.Printf("%s/%s, %d processors (GOMAXPROCS 2), %s, kernel %s, %s\nfsync: every checkpoint is an fdatasync; floors sync the same way\n\n",
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), kernel(), time.Now().Format("2006-01-02"))
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "id\tfigure\ttarget\tmeasured\tfloor in the same run\t")
-	for _, m := range []struct {
-		id string
-		f  func(context.Context) ([]figure, error)
-	}{{"BEN-01", l.stops}, {"BEN-01", l.kills}, {"BEN-04", l.durable}, {"BEN-04", l.calls}, {"BEN-12", l.cold}} {
-		if only != "" && !slices.Contains(strings.Split(only, ","), m.id) {
+	for _, m := range l.measures() {
+		if chosen := strings.Split(only, ","); only != "" && !slices.Contains(chosen, m.id) && !slices.Contains(chosen, m.name) {
 			continue
 		}
 		rows, err := m.f(ctx)
 		if err != nil {
-			return fmt.Errorf("%s: %w", m.id, err)
+			return fmt.Errorf("%s, %s: %w", m.id, m.name, err)
 		}
 		for _, r := range rows {
 			verdict := "met"
@@ -98,6 +94,20 @@ func run(ctx context.Context, dir, only string, quick bool) error {
 		w.Flush()
 	}
 	return nil
+}
+
+// measure makes the rows of one or more figures.
+type measure struct {
+	id, name string // either chooses it
+	f        func(context.Context) ([]figure, error)
+}
+
+func (l *lab) measures() []measure {
+	return []measure{
+		{"BEN-01", "stops", l.stops}, {"BEN-01", "kills", l.kills}, {"BEN-01", "terminals", l.terminals},
+		{"BEN-01", "agents", l.agents}, {"BEN-01", "mcp", l.servers}, {"BEN-02", "wires", l.wires}, {"TOL-09", "eager", l.eager},
+		{"BEN-04", "durable", l.durable}, {"BEN-04", "calls", l.calls}, {"BEN-12", "cold", l.cold},
+	}
 }
 
 // sample is measured durations.

@@ -15,6 +15,7 @@ import (
 	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/journal"
 	"github.com/ripcord-go/ripcord/journal/file"
+	"github.com/ripcord-go/ripcord/model"
 	"github.com/ripcord-go/ripcord/model/openai"
 	"github.com/ripcord-go/ripcord/model/scripted"
 	"github.com/ripcord-go/ripcord/proc"
@@ -23,17 +24,35 @@ import (
 	"github.com/ripcord-go/ripcord/turn"
 )
 
+// closable is a model with connections of its own.
+type closable interface {
+	model.Model
+	Close() error
+}
+
+// dialling makes the model at a server's address.
+type dialling func(url string) (closable, error)
+
+func chat(url string) (closable, error) {
+	return openai.New(openai.Config{BaseURL: url, Model: "bench"})
+}
+
 // rig is a runtime on a file store with the scripted model.
 type rig struct {
 	rt     *ripcord.Runtime
 	server *scripted.Server
-	model  *openai.Model
+	model  closable
 	host   proc.Host
 	id     event.SessionID
 	dir    string
 }
 
 func (l *lab) rig(ctx context.Context, script string, grace time.Duration, extra ...tool.Tool) (*rig, error) {
+	return l.rigOn(ctx, chat, script, grace, func(proc.Host) []tool.Tool { return extra })
+}
+
+// rigOn is rig with a model of another wire, and tools that need the host.
+func (l *lab) rigOn(ctx context.Context, dial dialling, script string, grace time.Duration, extra func(proc.Host) []tool.Tool) (*rig, error) {
 	dir, err := os.MkdirTemp(l.dir, "rig-")
 	if err != nil {
 		return nil, err
@@ -46,7 +65,7 @@ func (l *lab) rig(ctx context.Context, script string, grace time.Duration, extra
 	if r.server, err = scripted.NewServer(sc, scripted.Options{Lenient: true}); err != nil {
 		return nil, err
 	}
-	if r.model, err = openai.New(openai.Config{BaseURL: r.server.URL(), Model: "bench"}); err != nil {
+	if r.model, err = dial(r.server.URL()); err != nil {
 		return nil, err
 	}
 	if r.host, err = proc.NewHost(proc.Options{Scratch: filepath.Join(dir, "tmp")}); err != nil {
@@ -56,7 +75,7 @@ func (l *lab) rig(ctx context.Context, script string, grace time.Duration, extra
 	if err != nil {
 		return nil, err
 	}
-	tools := append(builtin.Tools(builtin.Options{Host: r.host, Grace: grace}), extra...)
+	tools := append(builtin.Tools(builtin.Options{Host: r.host, Grace: grace}), extra(r.host)...)
 	r.rt, err = ripcord.New(ripcord.Config{Store: store, Model: r.model, Host: r.host, Tools: tools, Gate: gate.Rules{Policy: gate.YesAll}})
 	if err != nil {
 		return nil, err
