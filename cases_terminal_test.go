@@ -26,7 +26,7 @@ func withTerminals(t *testing.T) func(*ripcord.Config) {
 // A runtime is killed with a kept terminal at work. The next one finds it alive,
 // says so, and goes on talking to it; what was not kept is gone.
 //
-// proves TOL-26, PRC-05, REC-07, REC-08
+// proves TOL-22, PRC-05, REC-07, REC-08
 func TestAKeptTerminalIsTalkedToByTheRuntimeBehindADeath(t *testing.T) {
 	const echo = `echo $$ >>pids; n=0; while read l; do n=$((n+1)); echo "line $n: $l"; done`
 	begin := callOf("terminal_start", "s1", map[string]any{"command": echo, "tty": false, "keep": true, "wait_ms": 300}) + "finish tool"
