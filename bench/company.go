@@ -106,7 +106,7 @@ func serveTools(how string) int {
 			return nil, nil, err
 		}
 		if how == ignores {
-			time.Sleep(time.Hour) // the process is ended before
+			<-time.After(time.Hour) // the process is ended before
 		}
 		<-ctx.Done()
 		return nil, nil, ctx.Err()
