@@ -21,8 +21,6 @@ import (
 	"github.com/ripcord-go/ripcord/tool/workflow"
 )
 
-const runtimeEnv = "RIPCORD_TEST_RUNTIME"
-
 // runtime is the life of a process that a test kills: one script, whose
 // processes are named on standard output as they start.
 func runtime(kind string) int {

@@ -9,6 +9,9 @@ import (
 	"go.uber.org/goleak"
 )
 
+// runtimeEnv makes this test binary a runtime that is killed.
+const runtimeEnv = "RIPCORD_TEST_RUNTIME"
+
 func TestMain(m *testing.M) {
 	proc.Main(workflow.Role()) // this binary is also guardian and engine of what the tests start
 	if kind := os.Getenv(runtimeEnv); kind != "" {
