@@ -12,7 +12,7 @@
 //
 // # Goroutines
 //
-// Started as a server of tools (by itself, for the figures about them), it has
-// those of the protocol's library. Else there are those of the runtimes and servers it measures; each has ended when its
-// figure is printed.
+// Those of the runtimes and servers it measures; each has ended when its figure
+// is printed. Started by itself as a server of tools, it has those of the
+// protocol's library.
 package main
