@@ -17,7 +17,8 @@ import (
 func jobsCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "jobs", Short: "List, read and kill background processes of sessions",
-		Long: `List, read and kill background processes of sessions. JOB is an id as the list
+		Long: `List, read and kill background processes of sessions. The list has hooks and
+servers of tools too, while they run. JOB is an id as the list
 shows it; where two sessions have a job of that name, SESSION/JOB.`,
 		Example: "  ripcord jobs list\n  ripcord jobs logs j1\n  ripcord jobs kill s_01/j1",
 	}
