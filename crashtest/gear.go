@@ -110,6 +110,7 @@ func withServer(ctx context.Context) (*Gear, error) {
 		return nil, err
 	}
 	server := sdk.NewServer(&sdk.Implementation{Name: "site", Version: "1"}, nil)
+	life, end := context.WithCancel(ctx)
 	type say struct{}
 	text := func(s string) []sdk.Content { return []sdk.Content{&sdk.TextContent{Text: s}} }
 	sdk.AddTool(server, &sdk.Tool{Name: "look"}, func(context.Context, *sdk.CallToolRequest, say) (*sdk.CallToolResult, any, error) {
@@ -119,10 +120,13 @@ func withServer(ctx context.Context) (*Gear, error) {
 		return &sdk.CallToolResult{Content: text("the server can't"), IsError: true}, nil, nil
 	})
 	sdk.AddTool(server, &sdk.Tool{Name: "hang"}, func(ctx context.Context, _ *sdk.CallToolRequest, _ say) (*sdk.CallToolResult, any, error) {
-		<-ctx.Done()
-		return nil, nil, ctx.Err()
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-life.Done(): // a call that nobody cancelled ends with the server
+			return nil, nil, life.Err()
+		}
 	})
-	life, end := context.WithCancel(ctx)
 	web := &http.Server{Handler: sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil),
 		BaseContext: func(net.Listener) context.Context { return life }}
 	var serving sync.WaitGroup
