@@ -244,7 +244,7 @@ func (r rooms) enter(ctx context.Context, sig interrupt.Signal, alone bool) (lea
 		return false
 	}
 	if !take(r.door) {
-		return nil, context.Cause(ctx)
+		return nil, outside(ctx)
 	}
 	defer func() { <-r.door }()
 	want := 1
@@ -254,9 +254,17 @@ func (r rooms) enter(ctx context.Context, sig interrupt.Signal, alone bool) (lea
 	for took < want {
 		if !take(r.seats) {
 			leave()
-			return nil, context.Cause(ctx)
+			return nil, outside(ctx)
 		}
 		took++
 	}
 	return leave, nil
+}
+
+// outside is why there was no room: the end of ctx, or the turn's stop.
+func outside(ctx context.Context) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return tool.ErrSkipped
 }
