@@ -105,6 +105,7 @@ const (
 	FailBusy       FailureCode = "session_busy"   // owned elsewhere
 	FailDamaged    FailureCode = "damaged"        // the journal is damaged beyond its tail
 	FailUsage      FailureCode = "usage"          // the caller's request is wrong
+	FailBlocked    FailureCode = "blocked"        // a hook said that the turn may not go on
 )
 
 // Retryable reports whether another attempt at the same request may help.
@@ -113,7 +114,7 @@ func (c FailureCode) Retryable() bool {
 	case FailRateLimit, FailOverloaded, FailTransport, FailProtocol, FailEmpty, FailStall:
 		return true
 	case FailAuth, FailRequest, FailContext, FailStorage, FailTool, FailInternal,
-		FailConfig, FailBusy, FailDamaged, FailUsage:
+		FailConfig, FailBusy, FailDamaged, FailUsage, FailBlocked:
 		return false
 	}
 	return false

@@ -145,7 +145,7 @@ func (p Peer) byFault(status int, f fault) *Error {
 		}
 		return p.fail(code, who+" refused the request"+statusWords(status), f.message, hint, nil)
 	case event.FailTransport, event.FailProtocol, event.FailEmpty, event.FailStall, event.FailStorage,
-		event.FailTool, event.FailInternal, event.FailBusy, event.FailDamaged, event.FailUsage:
+		event.FailTool, event.FailInternal, event.FailBusy, event.FailDamaged, event.FailUsage, event.FailBlocked:
 	}
 	return p.fail(event.FailOverloaded, who+" reported an error", f.message, "try again later", nil)
 }

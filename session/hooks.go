@@ -190,7 +190,7 @@ func (l *Live) judgeTurn(e turn.JudgeTurn) {
 			return
 		}
 		v, _ := gate.Closed(turnGate{l, m}).Judge(ctx, nil, tool.Spec{}) // a closed gate has no error
-		l.tell(turn.TurnJudged{Turn: e.Turn, Blocked: v.Decision != gate.Allow, By: v.By})
+		l.tell(turn.TurnJudged{Turn: e.Turn, Blocked: v.Decision != gate.Allow, By: v.By, Why: v.Why})
 	})
 }
 

@@ -72,11 +72,20 @@ func (s *State) turnJudged(in TurnJudged) {
 	switch {
 	case s.phase != PhaseGating || in.Turn != s.turn:
 	case in.Blocked:
-		s.cut(&How{Outcome: event.TurnBlocked, Reason: in.By})
+		s.cut(&How{Outcome: event.TurnBlocked, Reason: in.By, Error: blocked(in)})
 	default:
 		s.configure()
 		s.request()
 	}
+}
+
+// blocked says to people why a turn was not let go on.
+func blocked(in TurnJudged) *event.Failure {
+	f := &event.Failure{Code: event.FailBlocked, Message: in.By + " did not let the turn begin", Hint: "`ripcord config show --origin` says where the hook is set up"}
+	if in.Why != "" {
+		f.Message += ": " + in.Why
+	}
+	return f
 }
 
 func (s *State) endsWithModel() bool {

@@ -180,6 +180,7 @@ type TurnJudged struct {
 	Turn    int
 	Blocked bool
 	By      string // the hook that blocked
+	Why     string // in its words
 }
 
 // Hooked says that the turn-end hooks have ended. Turn 0 is the open one.
