@@ -125,6 +125,30 @@ func read(dir, name string) []byte {
 	return b
 }
 
+// A command runs, and may end, a moment before the record of its process is
+// written. Cut there, what its guardian kept is told all the same.
+//
+// proves PRC-04, REC-07, TOL-07
+func TestWhatACommandPrintedBeforeItsRecordIsTold(t *testing.T) {
+	b := newBench(t, answers(bash("c1", "echo half of it; exit 3")+"finish tool")+"\ndefault\ntext Well.\nfinish stop\n", withBash(t))
+	b.outcome(b.run("go"), event.TurnCompleted)
+	b.end()
+	path := filepath.Join(b.root, "sessions", string(b.id), "journal.jsonl")
+	whole := b.journal()
+	at := strings.Index(whole, `"type":"process/started"`)
+	if at < 0 {
+		t.Fatal("no process was recorded")
+	}
+	if err := os.WriteFile(path, []byte(whole[:strings.LastIndexByte(whole[:at], '\n')+1]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.start()
+	b.open(b.id)
+	if e := b.results()["c1"]; e.Outcome != event.CallFinished || e.ExitCode == nil || *e.ExitCode != 3 || !strings.Contains(e.Content.Text(), "half of it") {
+		t.Errorf("%+v", e)
+	}
+}
+
 // The same at a moment when a command runs: it is found, ended, and what it had
 // printed is told.
 //

@@ -48,7 +48,10 @@ func observe(ctx context.Context, dir string, l *turn.Ledger, dry bool) []event.
 			return
 		}
 		e := event.Evidence{Call: id, Note: note}
-		if spool != "" { // its process was seen to end, and what it left is there
+		if spool == "" { // a command runs and prints a moment before its record says so
+			spool = session.Spool(dir, id)
+		}
+		if spool != "" {
 			read(spoolPath(dir, spool), &e)
 		}
 		if e.Note != "" || e.Ended || e.Bytes > 0 {

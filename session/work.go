@@ -184,14 +184,17 @@ func (l *Live) callFor(c *turn.Call) *tool.Call {
 		Dir: l.state.Header.Cwd, Spool: l.spool(c.ID)}
 }
 
-// spool is the base path of what a call leaves beside the journal. A call's id
-// may be a provider's: only what is safe in a file name is used as it is.
-func (l *Live) spool(id event.CallID) string {
-	if l.cfg.Dir == "" {
+// Spool is the base path of what a call leaves beside the journal of the session
+// whose folder is dir; "" if it has none. A call's id may be a provider's: only
+// what is safe in a file name is used as it is.
+func Spool(dir string, id event.CallID) string {
+	if dir == "" {
 		return ""
 	}
-	return filepath.Join(l.cfg.Dir, "spool", fileName(string(id)))
+	return filepath.Join(dir, "spool", fileName(string(id)))
 }
+
+func (l *Live) spool(id event.CallID) string { return Spool(l.cfg.Dir, id) }
 
 // runner is a call's run, but for its books.
 func (l *Live) runner(act *active, t tool.Tool, call *tool.Call) *tool.Run {
