@@ -129,7 +129,9 @@ func TestTheSpoolHoldsWhatTheResultShows(t *testing.T) {
 		t.Errorf("%+v %v", x, err)
 	}
 	o, err := proc.ReadOutput(r.spool, 1<<10)
-	if err != nil || o.Text != "so far\nit returned:\n{\"a\":1}\n" || !strings.HasSuffix(e.Result.Content.Text(), o.Text) {
+	// An engine that is built to be counted says behind it that it has no place for its counts.
+	said, _, _ := strings.Cut(o.Text, "warning: GOCOVERDIR")
+	if err != nil || said != "so far\nit returned:\n{\"a\":1}\n" || !strings.HasSuffix(e.Result.Content.Text(), o.Text) {
 		t.Errorf("%q %v, result %q", o.Text, err, e.Result.Content.Text())
 	}
 }
