@@ -121,15 +121,16 @@ func (s *server) look() (c condition, moved <-chan struct{}) {
 // run is the supervisor. It ends with the server's life.
 func (s *server) run() {
 	defer close(s.done)
+	defer s.settle()
 	defer s.to(Closed, "it was closed with its session", nil)
 	if s.cfg.Disabled {
-		close(s.settled)
+		s.settle()
 		<-s.life.Done()
 		return
 	}
 	var ends []time.Time // within the window
 	for try := 0; ; try++ {
-		how, ready, asked := s.once(try == 0)
+		how, ready, asked := s.once()
 		if s.life.Err() != nil {
 			return
 		}
@@ -139,6 +140,7 @@ func (s *server) run() {
 			ends = nil
 		case !ready && try == 0:
 			s.to(Failed, how, nil)
+			s.settle()
 			s.log.Warn("a server could not be used", "why", how)
 			next = -1
 		default:
@@ -199,9 +201,19 @@ func (s *server) pause(d time.Duration) bool {
 	return true
 }
 
+// settle says that the first try has ended, behind the change that tells how.
+// Only the supervisor calls it.
+func (s *server) settle() {
+	select {
+	case <-s.settled:
+	default:
+		close(s.settled)
+	}
+}
+
 // once takes the server from its start to its end. ready says that it could be
 // used in between, asked that its end was asked for.
-func (s *server) once(first bool) (how string, ready, asked bool) {
+func (s *server) once() (how string, ready, asked bool) {
 	c, err := s.connect(s.life)
 	if err == nil {
 		select {
@@ -209,13 +221,7 @@ func (s *server) once(first bool) (how string, ready, asked bool) {
 		default:
 		}
 		s.adopt(c)
-	}
-	if first {
-		select {
-		case <-s.settled:
-		default:
-			close(s.settled)
-		}
+		s.settle()
 	}
 	if err != nil {
 		return err.Error(), false, false
