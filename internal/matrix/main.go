@@ -15,14 +15,15 @@ import (
 )
 
 func main() {
-	roles()
+	ctx := context.Background()
+	roles(ctx)
 	var o options
 	flag.BoolVar(&o.verbose, "v", false, "say what was seen in each cell")
 	flag.StringVar(&o.only, "only", "", "run the cells whose name, such as bash/stopped, holds this")
 	flag.StringVar(&o.wire, "wire", "anthropic", "openai-chat, openai-responses or anthropic; only the last has a flag for errors")
 	flag.IntVar(&o.side, "j", 4, "cells side by side")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	wrong, err := run(ctx, os.Stdout, o)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	roles() // guardians, engines, servers and victims are this binary
+	roles(context.Background()) // guardians, engines, servers and victims are this binary
 	goleak.VerifyTestMain(m)
 }
 

@@ -20,14 +20,14 @@ const (
 )
 
 // roles runs the process as what it was started as and does not return then.
-func roles() {
+func roles(ctx context.Context) {
 	proc.Main(workflow.Role())
 	var err error
 	switch {
 	case os.Getenv(asServer) != "":
 		err = serve(os.Getenv(asServer))
 	case os.Getenv(asVictim) != "":
-		err = beVictim(context.Background(), os.Getenv(asVictim))
+		err = beVictim(ctx, os.Getenv(asVictim))
 	default:
 		return
 	}
