@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"os/exec"
 	"path"
 	"strings"
 )
@@ -57,4 +58,12 @@ func denied(name string, deny []string) bool {
 		}
 	}
 	return false
+}
+
+// Shell is the path of bash where there is one, else "sh".
+func Shell() string {
+	if path, err := exec.LookPath("bash"); err == nil {
+		return path
+	}
+	return "sh"
 }

@@ -50,16 +50,16 @@ type bashArgs struct {
 
 func (b *bash) asks(call *tool.Call) (prompt string, ask bool) {
 	var a bashArgs
-	if decode(call.Args, &a) != nil {
+	if tool.DecodeArgs(call.Args, &a) != nil {
 		return "run a command that is not named", true
 	}
-	return "run " + oneLine(a.Command, 2000), true
+	return "run " + tool.OneLine(a.Command, 2000), true
 }
 
 // Execute implements [tool.Tool].
 func (b *bash) Execute(ctx context.Context, call *tool.Call) (tool.Result, error) {
 	var a bashArgs
-	if err := decode(call.Args, &a); err != nil {
+	if err := tool.DecodeArgs(call.Args, &a); err != nil {
 		return tool.Result{}, err
 	}
 	limit := b.o.Timeout

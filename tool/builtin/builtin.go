@@ -1,12 +1,8 @@
 package builtin
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ripcord-go/ripcord/proc"
@@ -53,10 +49,7 @@ func newBash(o Options) *bash {
 	}
 	o.Env = proc.Environ(o.Env, o.Deny)
 	if o.Shell == "" {
-		o.Shell = "sh"
-		if path, err := exec.LookPath("bash"); err == nil {
-			o.Shell = path
-		}
+		o.Shell = proc.Shell()
 	}
 	if o.Timeout == 0 {
 		o.Timeout = 120 * time.Second
@@ -77,33 +70,6 @@ func newBash(o Options) *bash {
 		o.Settle = 100 * time.Millisecond
 	}
 	return &bash{o}
-}
-
-// decode reads arguments; a type that does not fit is a reply.
-func decode(raw json.RawMessage, into any) error {
-	if err := json.Unmarshal(raw, into); err != nil {
-		return tool.Replyf("the arguments can't be read; send the call again with a JSON object that fits the schema: %w", err)
-	}
-	return nil
-}
-
-// oneLine makes s fit for a question to a person: on one line, nothing in it
-// that a terminal would act on or that looks like nothing.
-func oneLine(s string, limit int) string {
-	var b strings.Builder
-	for i, r := range s {
-		if b.Len() >= limit {
-			fmt.Fprintf(&b, " … (%d bytes more)", len(s)-i)
-			break
-		}
-		if strconv.IsPrint(r) {
-			b.WriteRune(r)
-			continue
-		}
-		q := strconv.QuoteRune(r)
-		b.WriteString(q[1 : len(q)-1])
-	}
-	return b.String()
 }
 
 func plural(n int, one string) string {

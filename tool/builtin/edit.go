@@ -33,17 +33,17 @@ type editArgs struct {
 
 func (e *edit) asks(call *tool.Call) (prompt string, ask bool) {
 	var a editArgs
-	if decode(call.Args, &a) != nil || a.New == nil {
+	if tool.DecodeArgs(call.Args, &a) != nil || a.New == nil {
 		return "edit a file that is not named", true
 	}
 	p := e.memory.asking(call, a.Path)
-	return fmt.Sprintf("edit %s (-%d +%d lines)%s", oneLine(p.show, 500), countLines([]byte(a.Old)), countLines([]byte(*a.New)), beyond(p)), true
+	return fmt.Sprintf("edit %s (-%d +%d lines)%s", tool.OneLine(p.show, 500), countLines([]byte(a.Old)), countLines([]byte(*a.New)), beyond(p)), true
 }
 
 // Execute implements [tool.Tool].
 func (e *edit) Execute(_ context.Context, call *tool.Call) (tool.Result, error) {
 	var a editArgs
-	if err := decode(call.Args, &a); err != nil {
+	if err := tool.DecodeArgs(call.Args, &a); err != nil {
 		return tool.Result{}, err
 	}
 	switch {

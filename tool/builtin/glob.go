@@ -59,7 +59,7 @@ func doublestarValid(pattern string) bool { return doublestar.ValidatePattern(pa
 // Execute implements [tool.Tool].
 func (g *glob) Execute(_ context.Context, call *tool.Call) (tool.Result, error) {
 	var a globArgs
-	if err := decode(call.Args, &a); err != nil {
+	if err := tool.DecodeArgs(call.Args, &a); err != nil {
 		return tool.Result{}, err
 	}
 	pattern := strings.TrimPrefix(a.Pattern, "./")
@@ -134,7 +134,7 @@ func (a globArgs) result(w *walker, p place, all []found, stopped bool) tool.Res
 	}
 	switch {
 	case len(all) == 0 && !stopped:
-		b.WriteString("[no file matches " + oneLine(a.Pattern, 200) + "]\n")
+		b.WriteString("[no file matches " + tool.OneLine(a.Pattern, 200) + "]\n")
 	case n < len(all):
 		fmt.Fprintf(&b, "[%d more match; make the pattern or the path narrower]\n", len(all)-n)
 	}
@@ -147,7 +147,7 @@ func (a globArgs) result(w *walker, p place, all []found, stopped bool) tool.Res
 // pathLine is a path on a line of its own: one that would not be one line, or
 // is not text, is quoted.
 func pathLine(name string) string {
-	if plain := oneLine(name, len(name)+1); plain != name {
+	if plain := tool.OneLine(name, len(name)+1); plain != name {
 		return fmt.Sprintf("%q\n", name)
 	}
 	return name + "\n"

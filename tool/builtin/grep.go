@@ -109,7 +109,7 @@ func (a *grepArgs) compile() (*regexp.Regexp, error) {
 // Execute implements [tool.Tool].
 func (g *grep) Execute(_ context.Context, call *tool.Call) (tool.Result, error) {
 	s := &search{}
-	if err := decode(call.Args, &s.grepArgs); err != nil {
+	if err := tool.DecodeArgs(call.Args, &s.grepArgs); err != nil {
 		return tool.Result{}, err
 	}
 	var err error

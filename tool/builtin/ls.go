@@ -45,7 +45,7 @@ type lsArgs struct {
 // Execute implements [tool.Tool].
 func (l *ls) Execute(_ context.Context, call *tool.Call) (tool.Result, error) {
 	var a lsArgs
-	if err := decode(call.Args, &a); err != nil {
+	if err := tool.DecodeArgs(call.Args, &a); err != nil {
 		return tool.Result{}, err
 	}
 	p, err := l.memory.locate(call, or(a.Path, "."))

@@ -142,7 +142,7 @@ func (m *memory) touches(call *tool.Call) (paths []string, ok bool) {
 	var a struct {
 		Path string `json:"path"`
 	}
-	if decode(call.Args, &a) != nil {
+	if tool.DecodeArgs(call.Args, &a) != nil {
 		return nil, false
 	}
 	p, err := m.judge(call, a.Path)

@@ -42,7 +42,7 @@ type patchArgs struct {
 
 func (p *patch) sections(call *tool.Call) ([]section, error) {
 	var a patchArgs
-	if err := decode(call.Args, &a); err != nil {
+	if err := tool.DecodeArgs(call.Args, &a); err != nil {
 		return nil, err
 	}
 	if len(a.Patch) > mostPatch {
@@ -70,7 +70,7 @@ func (p *patch) asks(call *tool.Call) (prompt string, ask bool) {
 	shown := map[string]string{}
 	for _, path := range paths(sections) {
 		at := p.memory.asking(call, path)
-		shown[path] = oneLine(at.show, 200)
+		shown[path] = tool.OneLine(at.show, 200)
 		if at.outside {
 			away = append(away, shown[path])
 		}

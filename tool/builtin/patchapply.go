@@ -94,7 +94,7 @@ func (b *body) find(h hunk, from int) (at, n int, err error) {
 	for _, head := range h.heads {
 		i := b.head(head, from)
 		if i < 0 {
-			return 0, 0, fmt.Errorf("the line %q after @@ does not stand %s", oneLine(head, 100), below(from))
+			return 0, 0, fmt.Errorf("the line %q after @@ does not stand %s", tool.OneLine(head, 100), below(from))
 		}
 		from = i + 1
 	}
@@ -124,7 +124,7 @@ func (b *body) find(h hunk, from int) (at, n int, err error) {
 			return found[0], len(old), nil
 		}
 	}
-	return 0, 0, fmt.Errorf("its old lines, from %q on, do not stand %s%s", oneLine(firstSaid(old), 100), below(from), b.near(old, from, h.end))
+	return 0, 0, fmt.Errorf("its old lines, from %q on, do not stand %s%s", tool.OneLine(firstSaid(old), 100), below(from), b.near(old, from, h.end))
 }
 
 func exactly(a, b string) bool { return a == b }

@@ -164,7 +164,7 @@ func (p *patchParser) peek() (line string, ok bool) {
 
 func (p *patchParser) wrong(at int, what string) error {
 	return tool.Replyf("line %d of the patch, %q: %s; nothing was changed, correct it and send the whole patch again",
-		at+1, oneLine(p.lines[at], 100), what)
+		at+1, tool.OneLine(p.lines[at], 100), what)
 }
 
 func (p *patchParser) section(line string) (s section, err error) {

@@ -53,17 +53,17 @@ type readArgs struct {
 
 func (r *read) asks(call *tool.Call) (prompt string, ask bool) {
 	var a readArgs
-	if decode(call.Args, &a) != nil {
+	if tool.DecodeArgs(call.Args, &a) != nil {
 		return "read a file that is not named", true
 	}
 	p := r.memory.asking(call, a.Path)
-	return "read " + oneLine(p.show, 500) + " (outside the workspace)", p.outside
+	return "read " + tool.OneLine(p.show, 500) + " (outside the workspace)", p.outside
 }
 
 // Execute implements [tool.Tool].
 func (r *read) Execute(_ context.Context, call *tool.Call) (tool.Result, error) {
 	var a readArgs
-	if err := decode(call.Args, &a); err != nil {
+	if err := tool.DecodeArgs(call.Args, &a); err != nil {
 		return tool.Result{}, err
 	}
 	p, err := r.memory.locate(call, a.Path)

@@ -63,7 +63,7 @@ func (task) Execute(ctx context.Context, call *tool.Call) (tool.Result, error) {
 		Tools       []string `json:"tools"`
 		Background  bool     `json:"background"`
 	}
-	if err := decode(call.Args, &a); err != nil {
+	if err := tool.DecodeArgs(call.Args, &a); err != nil {
 		return tool.Result{}, err
 	}
 	if err := usable("prompt", a.Prompt); err != nil {
@@ -73,7 +73,7 @@ func (task) Execute(ctx context.Context, call *tool.Call) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	t := tool.Task{Prompt: a.Prompt, Title: oneLine(a.Description, 80), Tools: a.Tools}
+	t := tool.Task{Prompt: a.Prompt, Title: tool.OneLine(a.Description, 80), Tools: a.Tools}
 	if a.Background {
 		id, err := agents.Spawn(ctx, call, t)
 		if err != nil {
@@ -121,7 +121,7 @@ func (taskSend) Execute(ctx context.Context, call *tool.Call) (tool.Result, erro
 		ID      event.SessionID `json:"id"`
 		Message string          `json:"message"`
 	}
-	if err := decode(call.Args, &a); err != nil {
+	if err := tool.DecodeArgs(call.Args, &a); err != nil {
 		return tool.Result{}, err
 	}
 	if err := usable("message", a.Message); err != nil {
@@ -157,7 +157,7 @@ func (taskStatus) Execute(ctx context.Context, call *tool.Call) (tool.Result, er
 		ID   event.SessionID `json:"id"`
 		Wait float64         `json:"wait_seconds"`
 	}
-	if err := decode(call.Args, &a); err != nil {
+	if err := tool.DecodeArgs(call.Args, &a); err != nil {
 		return tool.Result{}, err
 	}
 	agents, err := agentsOf(call)
@@ -210,7 +210,7 @@ func (taskStop) Execute(ctx context.Context, call *tool.Call) (tool.Result, erro
 	var a struct {
 		ID event.SessionID `json:"id"`
 	}
-	if err := decode(call.Args, &a); err != nil {
+	if err := tool.DecodeArgs(call.Args, &a); err != nil {
 		return tool.Result{}, err
 	}
 	agents, err := agentsOf(call)

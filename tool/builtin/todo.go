@@ -40,7 +40,7 @@ func Todos(args json.RawMessage) ([]TodoItem, error) {
 	var a struct {
 		Items *[]TodoItem `json:"items"`
 	}
-	if err := decode(args, &a); err != nil {
+	if err := tool.DecodeArgs(args, &a); err != nil {
 		return nil, err
 	}
 	switch {
@@ -91,7 +91,7 @@ func (todo) Execute(_ context.Context, call *tool.Call) (tool.Result, error) {
 			mark = "x"
 			done++
 		}
-		fmt.Fprintf(&b, "%d. [%s] %s\n", i+1, mark, oneLine(it.Text, mostTodo))
+		fmt.Fprintf(&b, "%d. [%s] %s\n", i+1, mark, tool.OneLine(it.Text, mostTodo))
 	}
 	fmt.Fprintf(&b, "%d of %d done\n", done, len(items))
 	return tool.Text(b.String()), nil

@@ -251,7 +251,7 @@ func (m *memory) folderTouches(call *tool.Call) (paths []string, ok bool) {
 	var a struct {
 		Path string `json:"path"`
 	}
-	if decode(call.Args, &a) != nil {
+	if tool.DecodeArgs(call.Args, &a) != nil {
 		return nil, false
 	}
 	p, err := m.judge(call, or(a.Path, "."))
@@ -271,11 +271,11 @@ func (m *memory) asksBeyond(what string) func(call *tool.Call) (prompt string, a
 		var a struct {
 			Path string `json:"path"`
 		}
-		if decode(call.Args, &a) != nil {
+		if tool.DecodeArgs(call.Args, &a) != nil {
 			return what + " a folder that is not named", true
 		}
 		p := m.asking(call, or(a.Path, "."))
-		return what + " " + oneLine(p.show, 500) + beyond(p), p.outside
+		return what + " " + tool.OneLine(p.show, 500) + beyond(p), p.outside
 	}
 }
 

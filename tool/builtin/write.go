@@ -32,11 +32,11 @@ type writeArgs struct {
 
 func (w *write) asks(call *tool.Call) (prompt string, ask bool) {
 	var a writeArgs
-	if decode(call.Args, &a) != nil || a.Content == nil {
+	if tool.DecodeArgs(call.Args, &a) != nil || a.Content == nil {
 		return "write a file that is not named", true
 	}
 	p := w.memory.asking(call, a.Path)
-	return fmt.Sprintf("write %s (%s, %s)%s", oneLine(p.show, 500), plural(countLines([]byte(*a.Content)), "line"),
+	return fmt.Sprintf("write %s (%s, %s)%s", tool.OneLine(p.show, 500), plural(countLines([]byte(*a.Content)), "line"),
 		plural(len(*a.Content), "byte"), beyond(p)), true
 }
 
@@ -50,7 +50,7 @@ func beyond(p place) string {
 // Execute implements [tool.Tool].
 func (w *write) Execute(_ context.Context, call *tool.Call) (tool.Result, error) {
 	var a writeArgs
-	if err := decode(call.Args, &a); err != nil {
+	if err := tool.DecodeArgs(call.Args, &a); err != nil {
 		return tool.Result{}, err
 	}
 	if a.Content == nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -61,12 +60,12 @@ type startArgs struct {
 
 func (c *start) asks(call *tool.Call) (prompt string, ask bool) {
 	var a startArgs
-	if decode(call.Args, &a) != nil {
+	if tool.DecodeArgs(call.Args, &a) != nil {
 		return "start a terminal with a command that is not named", true
 	}
-	prompt = "start a terminal: " + oneLine(a.Command, 2000)
+	prompt = "start a terminal: " + tool.OneLine(a.Command, 2000)
 	if a.Cwd != "" {
-		prompt += " (in " + oneLine(a.Cwd, 500) + ")"
+		prompt += " (in " + tool.OneLine(a.Cwd, 500) + ")"
 	}
 	if a.Keep {
 		prompt += " (it lives on after the session)"
@@ -77,7 +76,7 @@ func (c *start) asks(call *tool.Call) (prompt string, ask bool) {
 // Execute implements [tool.Tool].
 func (c *start) Execute(ctx context.Context, call *tool.Call) (tool.Result, error) {
 	var a startArgs
-	if err := decode(call.Args, &a); err != nil {
+	if err := tool.DecodeArgs(call.Args, &a); err != nil {
 		return tool.Result{}, err
 	}
 	p, limit, err := a.waits.read(startWait, startQuiet)
@@ -264,33 +263,6 @@ func (o *opening) recordEnd(ctx context.Context, survivors []int, how string) {
 	// A refusal means that the call is over; its end is then known from the
 	// guardian's exit record.
 	_ = o.record(ctx, p)
-}
-
-// decode reads arguments; a type that does not fit is a reply.
-func decode(raw json.RawMessage, into any) error {
-	if err := json.Unmarshal(raw, into); err != nil {
-		return tool.Replyf("the arguments can't be read; send the call again with a JSON object that fits the schema: %w", err)
-	}
-	return nil
-}
-
-// oneLine makes s fit for a question to a person: on one line, nothing in it
-// that a terminal would act on or that looks like nothing.
-func oneLine(s string, limit int) string {
-	var b strings.Builder
-	for i, r := range s {
-		if b.Len() >= limit {
-			fmt.Fprintf(&b, " … (%d bytes more)", len(s)-i)
-			break
-		}
-		if strconv.IsPrint(r) {
-			b.WriteRune(r)
-			continue
-		}
-		q := strconv.QuoteRune(r)
-		b.WriteString(q[1 : len(q)-1])
-	}
-	return b.String()
 }
 
 func or(v, otherwise int) int {

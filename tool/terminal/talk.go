@@ -112,7 +112,7 @@ func (c *poll) Execute(ctx context.Context, call *tool.Call) (tool.Result, error
 		ID string `json:"id"`
 		waits
 	}
-	if err := decode(call.Args, &a); err != nil {
+	if err := tool.DecodeArgs(call.Args, &a); err != nil {
 		return tool.Result{}, err
 	}
 	l, err := c.s.look(call, a.ID, a.waits, pollWait, pollQuiet)
@@ -154,17 +154,17 @@ type writeArgs struct {
 
 func (c *write) asks(call *tool.Call) (prompt string, ask bool) {
 	var a writeArgs
-	if decode(call.Args, &a) != nil {
+	if tool.DecodeArgs(call.Args, &a) != nil {
 		return "write to a terminal", true
 	}
 	if a.Input == "" && !a.EOF {
 		return "", false // its size, or a look
 	}
-	prompt = "write to terminal " + oneLine(a.ID, 100)
+	prompt = "write to terminal " + tool.OneLine(a.ID, 100)
 	if t, err := c.s.find(call.Session, a.ID); err == nil {
-		prompt += " (" + oneLine(t.command, 500) + ")"
+		prompt += " (" + tool.OneLine(t.command, 500) + ")"
 	}
-	prompt += ": " + oneLine(a.Input, 2000)
+	prompt += ": " + tool.OneLine(a.Input, 2000)
 	if a.EOF {
 		prompt += " (and end its input)"
 	}
@@ -174,7 +174,7 @@ func (c *write) asks(call *tool.Call) (prompt string, ask bool) {
 // Execute implements [tool.Tool].
 func (c *write) Execute(ctx context.Context, call *tool.Call) (tool.Result, error) {
 	var a writeArgs
-	if err := decode(call.Args, &a); err != nil {
+	if err := tool.DecodeArgs(call.Args, &a); err != nil {
 		return tool.Result{}, err
 	}
 	if len(a.Input) > mostInput {
@@ -295,7 +295,7 @@ func (c *kill) Execute(_ context.Context, call *tool.Call) (tool.Result, error) 
 	var a struct {
 		ID string `json:"id"`
 	}
-	if err := decode(call.Args, &a); err != nil {
+	if err := tool.DecodeArgs(call.Args, &a); err != nil {
 		return tool.Result{}, err
 	}
 	t, err := c.s.find(call.Session, a.ID)
@@ -346,7 +346,7 @@ func (c *list) Execute(_ context.Context, call *tool.Call) (tool.Result, error) 
 		if t.kept() {
 			kept = ", kept"
 		}
-		fmt.Fprintf(&b, "%s: %s%s, %d bytes unread: %s\n", t.id, state, kept, t.unread(), oneLine(t.command, 200))
+		fmt.Fprintf(&b, "%s: %s%s, %d bytes unread: %s\n", t.id, state, kept, t.unread(), tool.OneLine(t.command, 200))
 	}
 	return tool.Text(b.String()), nil
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -66,10 +65,7 @@ func New(o Options) *Terminals {
 	}
 	o.Env = proc.Environ(o.Env, o.Deny)
 	if o.Shell == "" {
-		o.Shell = "sh"
-		if path, err := exec.LookPath("bash"); err == nil {
-			o.Shell = path
-		}
+		o.Shell = proc.Shell()
 	}
 	if o.Most == 0 {
 		o.Most = defaultMost
