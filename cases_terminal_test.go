@@ -1,11 +1,14 @@
 package ripcord_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/ripcord-go/ripcord"
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
+	"github.com/ripcord-go/ripcord/tool"
 	"github.com/ripcord-go/ripcord/tool/terminal"
 )
 
@@ -58,4 +61,35 @@ func TestAKeptTerminalIsTalkedToByTheRuntimeBehindADeath(t *testing.T) {
 	}
 	_ = b.fold()
 	_ = b.lastRequest()
+}
+
+// A terminal that a script's call started and kept is known as running while
+// nobody holds its session, which can't be deleted then.
+//
+// proves TOL-22, PRC-05, TOL-07
+func TestAKeptTerminalOfAScriptIsKnownWhileNobodyHoldsItsSession(t *testing.T) {
+	script := deed("script", interrupt.Cooperative, func(ctx context.Context, c *tool.Call) (tool.Result, error) {
+		caller, ok := tool.CallerOf(c)
+		if !ok {
+			return tool.Result{}, tool.Fatalf("no caller")
+		}
+		_, err := caller.Call(ctx, "terminal_start", []byte(`{"command":"echo $$ >>pids; exec sleep 300","keep":true,"wait_ms":100}`))
+		return tool.Text("done"), err
+	})
+	b := newBench(t, answers(oneScript)+"\ndefault\ntext Well.\nfinish stop\n", withBash(t), withTerminals(t), with(script))
+	b.outcome(b.run("go"), event.TurnCompleted)
+	b.until("it runs", func() bool { return len(b.pids("pids")) == 1 })
+	b.end()
+	b.start()
+	if jobs := b.jobs(); len(jobs) != 1 || jobs[0].State != event.JobRunning || len(alive(b.pids("pids")...)) != 1 {
+		t.Errorf("%+v, alive %v", jobs, alive(b.pids("pids")...))
+	}
+	if err := b.rt.Delete(b.ctx, b.id); err == nil || !strings.Contains(err.Error(), "still runs") {
+		t.Fatalf("deleted beside its terminal: %v", err)
+	}
+	b.open(b.id)
+	if err := b.rt.KillJob(b.ctx, b.id, "j1"); err != nil {
+		t.Error(err)
+	}
+	b.until("it is gone", func() bool { return len(alive(b.pids("pids")...)) == 0 })
 }

@@ -304,7 +304,7 @@ func sameProcess(q event.Payload, p event.ProcessStarted) bool {
 // remaining lists the processes of a job that are alive now.
 func remaining(l *turn.Ledger, j *turn.Job) []int {
 	for _, p := range l.Procs {
-		if p.ID == string(j.ID) || p.ID == string(j.Call) && j.Call != "" {
+		if p.ID == string(j.ID) || p.ID == string(j.Tree()) && p.ID != "" {
 			return proc.Find(p).PIDs
 		}
 	}
