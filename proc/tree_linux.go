@@ -105,6 +105,9 @@ func (t *tree) serve() {
 	t.ctl.Close()
 	st := t.change(func(s *treeState) { s.ready, s.dead = true, true })
 	if st.leaving && t.keeps() {
+		if t.live != nil {
+			_ = t.live.SetReadDeadline(time.Now()) // its command writes on, and nobody waits for that
+		}
 		t.release()
 		return
 	}

@@ -55,6 +55,7 @@ func cases() []testCase {
 		{"no descriptor of ours reaches a command", nil, noLeaks},
 		{"a reused pid is nobody's", guarded, reusedPID},
 		{"closing the host ends what is not kept", nil, closingHost},
+		{"closing the host leaves what is kept, whoever reads it", guarded, closingKept},
 		{"the runtime's death ends the tree", guarded, runtimeDeath},
 		{"the runtime's death leaves the end of what had ended", guarded, runtimeDeathAfterEnd},
 		{"a kept tree outlives its runtime and is adopted", guarded, adoption},

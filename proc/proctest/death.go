@@ -71,6 +71,31 @@ func closingHost(b *bench) {
 	}
 }
 
+// closingKept closes a host beside a kept command that somebody reads: it is
+// left alone, and nobody waits for the end of its output.
+func closingKept(b *bench) {
+	s, m := b.spec(`echo begun; exec sleep 1000`)
+	c := &collector{}
+	s.Live = c
+	tree, err := b.host.Start(context.Background(), s)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = syscall.Kill(tree.Started().PID, syscall.SIGKILL) }()
+	Until(b, 20*second, "live output", func() bool { return c.String() == "begun\n" })
+	if err := tree.Keep(true); err != nil {
+		b.Fatal(err)
+	}
+	if err := b.host.Close(); err != nil {
+		b.Error(err)
+	}
+	if len(m.Alive()) != 1 {
+		b.Errorf("alive: %v", m.Alive())
+	}
+	_ = syscall.Kill(tree.Started().PID, syscall.SIGKILL)
+	Until(b, 20*second, "its end", m.None)
+}
+
 func runtimeDeath(b *bench) {
 	s, m := b.spec(`trap '' TERM HUP; echo begun; setsid sh -c 'trap "" TERM; sleep 1000 & exec sleep 1000' & (sleep 1000 &); exec sleep 1000`)
 	s.Ladder = interrupt.Ladder{Grace: 2 * second, Bound: second}
