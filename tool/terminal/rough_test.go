@@ -285,3 +285,24 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// slow is a host whose starts return when the command has ended already.
+type slow struct{ proc.Host }
+
+func (s slow) Start(ctx context.Context, spec proc.Spec) (proc.Tree, error) {
+	tree, err := s.Host.Start(ctx, spec)
+	if err == nil {
+		<-tree.Exited()
+	}
+	return tree, err
+}
+
+// proves TOL-22, PRC-01: a command that ended before anybody waited for it is
+// not waited for through what it left behind.
+func TestACommandThatEndsBeforeItsWaitIsNotWaitedFor(t *testing.T) {
+	b := newBench(t, terminal.Options{Host: slow{host(t, proc.Options{})}})
+	text := b.ok("terminal_start", m{"command": `trap '' HUP; (setsid sh -c 'trap "" HUP; sleep 60' &) ; exit 4`, "wait_ms": 600000, "quiet_ms": 0})
+	if !strings.HasPrefix(text, "exit code 4\n") || !strings.Contains(text, "left running: pids ") {
+		t.Errorf("%q", text)
+	}
+}

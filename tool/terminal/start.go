@@ -198,7 +198,7 @@ func (o *opening) unrecorded(own context.Context, err error) (tool.Result, error
 
 // follow waits for the command and says what became of it. own is cut by a trip.
 func (o *opening) follow(ctx, own context.Context, p patience) tool.Result {
-	switch o.t.wait(o.call, own.Done(), 0, p) {
+	switch o.t.wait(o.call, o.t.tree.Exited(), own.Done(), 0, p) {
 	case whyTrip:
 		return o.stopped(ctx)
 	case whyEnded:

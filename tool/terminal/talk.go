@@ -41,7 +41,7 @@ type look struct {
 func (l look) follow(trip <-chan struct{}, mine bool, from int64, head ...string) tool.Result {
 	w := whyBudget
 	if l.p.budget > 0 {
-		w = l.t.wait(l.call, trip, from, l.p)
+		w = l.t.wait(l.call, l.t.nextEnd(), trip, from, l.p)
 	} else if l.t.ended() {
 		w = whyEnded
 	}

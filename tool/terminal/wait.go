@@ -72,12 +72,17 @@ const (
 	whyTrip
 )
 
-// wait waits for t on behalf of call. trip ends it early.
-func (t *terminal) wait(call *tool.Call, trip <-chan struct{}, from int64, p patience) why {
-	end := t.tree.Exited()
-	if closed(end) { // what is left is what its command left behind
-		end = t.tree.Gone()
+// nextEnd is what a call on a terminal that is known can wait for: its
+// command's end, then that of what the command left behind.
+func (t *terminal) nextEnd() <-chan struct{} {
+	if end := t.tree.Exited(); !closed(end) {
+		return end
 	}
+	return t.tree.Gone()
+}
+
+// wait waits for end on behalf of call. trip ends it early.
+func (t *terminal) wait(call *tool.Call, end, trip <-chan struct{}, from int64, p patience) why {
 	t.relay.to(tool.LiveOf(call))
 	defer t.relay.to(nil)
 	budget := time.NewTimer(p.budget)
