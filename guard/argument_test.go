@@ -3,7 +3,6 @@ package guard_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -80,7 +79,7 @@ func longestByTokens(args string) (best int) {
 	var object, key []bool
 	for {
 		tok, err := dec.Token()
-		if err == io.EOF {
+		if err != nil {
 			return best
 		}
 		top := len(object) - 1
