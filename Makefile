@@ -7,10 +7,10 @@ SEEDS ?= 100000
 FUZZTIME ?= 1m
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint trees sweep simulate mutate fuzz bench cover demo ci
+.PHONY: help build test race lint trees sweep simulate mutate fuzz bench cover demo guard-eval ci
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## the ripcord command, in ./bin
 	$(GO) build -o bin/ripcord ./cmd/ripcord
@@ -38,6 +38,9 @@ mutate: ## put each seeded bug in and see its test go red
 
 fuzz: ## each fuzz target for FUZZTIME=1m
 	RIPCORD_FUZZTIME=$(FUZZTIME) .ci/run fuzz
+
+guard-eval: ## the stream loop guard on its labelled corpus: recall, false alarms, speed
+	$(GO) run ./internal/guardeval
 
 bench: ## the table of figures, with this machine's name on it
 	$(GO) run ./bench

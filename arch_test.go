@@ -84,10 +84,12 @@ proc/proctest:       event interrupt proc +golang.org/x/sys
 model/modeltest:     event model model/scripted +go.uber.org/goleak   # a leak is a finding of the suite
 tool/tooltest:       event interrupt tool
 api/apitest:         event api api/remote   # one suite, in process and over the wire
+guard/guardtest:     event guard   # the labelled corpus
 
 # proof
 crashtest:           * +
 bench:               * +
+internal/guardeval:  guard guard/guardtest   # scores the corpus
 internal/demo:       *   # shows the promise on the real parts
 internal/matrix:     * +
 internal/mutate:
