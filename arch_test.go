@@ -38,6 +38,7 @@ interrupt:
 
 # pure: what decides
 guard:               event
+guard/forensics:     event guard   # the guards over what a session left behind
 inbox:               event
 turn:                event interrupt guard inbox   # its ledger is one fold over the journal, queue included: both are pure
 

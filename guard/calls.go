@@ -282,3 +282,27 @@ func sample(tool, args string) string {
 	}
 	return strings.TrimSpace(out.String())
 }
+
+// Standing is how far calls have come towards each limit.
+type Standing struct {
+	Same    int `json:"same"`    // equal calls with equal results at the end
+	Cycle   int `json:"cycle"`   // rounds of the cycle with most rounds at the end, 0 below two
+	Period  int `json:"period"`  // its length
+	Failing int `json:"failing"` // steps in a row in which every call failed
+	Answer  int `json:"answer"`  // calls in the answer that streams, or streamed last
+	Burst   int `json:"burst"`   // of them, those at its end that repeat each other
+}
+
+// Standing returns where the calls stand. It changes nothing.
+func (c *Calls) Standing() Standing {
+	s := Standing{Same: c.calls.times(1), Failing: c.failing, Answer: c.answer.calls}
+	for p := 2; p <= longestPeriod; p++ {
+		if n := c.calls.times(p); n > max(s.Cycle, 1) {
+			s.Cycle, s.Period = n, p
+		}
+	}
+	if c.answer.again > 0 {
+		s.Burst = c.answer.again + c.answer.distinct
+	}
+	return s
+}
