@@ -18,6 +18,10 @@ func resultOf(id event.SessionID, s turn.Summary) api.Result {
 		Usage: &api.Usage{Input: s.Usage.Input, Output: s.Usage.Output, Complete: s.Whole},
 		Calls: []api.CallResult{}, DroppedUnrun: list(s.Dropped), Held: list(s.Held), Jobs: list(s.Jobs),
 		UnknownEffects: s.Unclear(), Who: s.Who, Step: s.Step}
+	if e := s.Estimate; e != (event.Tokens{}) {
+		res.Usage.Estimated = &api.Estimated{Input: e.Input, Output: e.Output}
+	}
+	res.Usage.Cost = s.Cost
 	if s.Reason != "" {
 		res.Reason = &s.Reason
 	}
@@ -45,7 +49,7 @@ func list[T any](in []T) []T {
 func (r *Runtime) stateOf(l *session.Live) api.SessionState {
 	st := l.Status()
 	out := api.SessionState{ID: st.Header.ID, Cwd: st.Header.Cwd, Running: st.Running, Stopping: st.Stopping, Turn: st.Turn,
-		Seq: st.Seq, Held: st.Held, Storage: st.Storage, Unwinding: st.Unwinding,
+		Seq: st.Seq, Held: st.Held, Retryable: st.Retryable, Storage: st.Storage, Unwinding: st.Unwinding,
 		Model: api.ModelInfo{Provider: st.Model.Provider, Model: st.Model.Model}}
 	if r.cfg.Model != nil {
 		out.Model.Why = r.cfg.Model.Info().Why

@@ -47,6 +47,9 @@ type Config struct {
 	Keepers []Keeper
 	Logger  *slog.Logger // nil: discarded
 	Limits  Limits
+	// Guards judge whether a turn gets anywhere. The zero value has all of them
+	// at work with their defaults.
+	Guards turn.Guards
 }
 
 // Limits bound turns and waits. Zero fields get the defaults.
@@ -55,6 +58,11 @@ type Limits struct {
 	MaxCalls  int           // of a turn; 0 means no bound
 	MaxTokens int64         // of a turn, input and output together; 0 means no bound
 	MaxWall   time.Duration // of a turn; 0 means no bound
+	MaxCost   float64       // of a turn, US dollars; 0 means no bound
+	Session   guard.Budget  // of all turns of a session together; zero fields are no bound
+	Price     turn.Price    // of the model's tokens; zero: no cost is counted
+	Context   int           // tokens that the model takes; 0: not known, a summary is made when the provider refuses
+	CompactAt float64       // part of Context from which on a summary is made; 0 means 0.8
 	Attempts  int           // of a step at the model; 0 means 4
 	Backoff   time.Duration // first wait between attempts; 0 means 500 ms
 	Grace     time.Duration // for the turn's own goroutines after a stop; 0 means 100 ms
@@ -235,8 +243,10 @@ func (r *Runtime) options(tools *tool.Set) turn.Options {
 	}
 	for _, name := range tools.Names() {
 		t, _ := tools.Lookup(name)
-		o.Tools[name] = turn.Traits{Concurrent: tool.Parallel(t)}
+		o.Tools[name] = turn.Traits{Concurrent: tool.Parallel(t), Waits: t.Spec().Waits}
 	}
+	o.Budget.Cost, o.Session, o.Price = l.MaxCost, l.Session, l.Price
+	o.Context, o.CompactAt, o.Guards = l.Context, l.CompactAt, r.cfg.Guards
 	o.Config = event.ModelConfig{Params: r.cfg.Params, System: r.cfg.System, Tools: tools.Schemas()}
 	if r.cfg.Model != nil {
 		info := r.cfg.Model.Info()

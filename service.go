@@ -147,25 +147,26 @@ func (r *Runtime) Submit(ctx context.Context, req api.SubmitRequest) (api.Submit
 		return api.Submitted{}, err
 	}
 	switch req.Priority {
-	case "", event.PriorityLater:
-	case event.PriorityNow, event.PriorityNext:
-		return api.Submitted{}, &api.Error{Code: "unsupported", Message: "this version takes input for the next turn only", Hint: "submit it as later, or interrupt first"}
+	case "", event.PriorityLater, event.PriorityNow, event.PriorityNext:
 	default:
-		return api.Submitted{}, &api.Error{Code: event.FailUsage, Message: fmt.Sprintf("priority %q is not known", req.Priority), Hint: "use later"}
+		return api.Submitted{}, &api.Error{Code: event.FailUsage, Message: fmt.Sprintf("priority %q is not known", req.Priority), Hint: "use now, next or later"}
 	}
 	if len(req.Input.Content) == 0 {
 		return api.Submitted{}, &api.Error{Code: event.FailUsage, Message: "the input is empty", Hint: "give a prompt"}
 	}
 	decided := r.offered(ctx, req.Session, req.Options)
-	id, err := l.Submit(ctx, session.Input{Input: req.Input, Key: req.Key, Options: req.Options, By: req.By})
+	taken, err := l.Offer(ctx, session.Input{Input: req.Input, Priority: req.Priority, Replaces: req.Replaces, Key: req.Key, Options: req.Options, By: req.By})
 	decided(err == nil, runningTurn(l.Status()))
 	if err != nil {
 		return api.Submitted{}, toError(err)
 	}
-	if !l.Runs(id) {
-		return api.Submitted{Input: id, State: "queued"}, nil
+	if taken.Where == turn.Known {
+		taken.Where = turn.Queued
+		if l.Runs(taken.ID) {
+			taken.Where = turn.Running
+		}
 	}
-	return api.Submitted{Input: id, State: "running"}, nil
+	return api.Submitted{Input: taken.ID, State: string(taken.Where)}, nil
 }
 
 // runningTurn is the number of the turn that runs, 0 if none does.

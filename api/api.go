@@ -31,6 +31,26 @@ type Service interface {
 	// RunHeld starts one turn on everything that is held, in order. With
 	// nothing held it is an error with code "usage".
 	RunHeld(ctx context.Context, id event.SessionID) (Submitted, error)
+	// Inbox returns what waits, in the order in which it will be taken.
+	Inbox(ctx context.Context, id event.SessionID) ([]Waiting, error)
+	// EditInput gives a waiting input other words, RemoveInput takes it back.
+	// Once a turn has claimed it both are an error with code "stale".
+	EditInput(ctx context.Context, req EditRequest) error
+	RemoveInput(ctx context.Context, id event.SessionID, input event.InputID) error
+	// ClearInbox drops all that waits, as a recorded act, and returns it.
+	ClearInbox(ctx context.Context, id event.SessionID) ([]string, error)
+	// Retry hides the last turn and asks again with its own input and options,
+	// as if it had never been. It is an error with code "usage" while a turn
+	// runs, and where the last turn did not end so that it can be retried.
+	Retry(ctx context.Context, req RetryRequest) (Submitted, error)
+	// Rewind hides the turns from one on. Nothing is removed from the journal
+	// and no file is touched.
+	Rewind(ctx context.Context, req RewindRequest) (Rewound, error)
+	// Fork makes a new session that begins with a copy of this one's journal
+	// up to the end of a turn. No file is touched.
+	Fork(ctx context.Context, req ForkRequest) (event.SessionID, error)
+	// Compact starts a turn that has the model summarize the context.
+	Compact(ctx context.Context, id event.SessionID) (Submitted, error)
 	// Wait returns the result of the turn that processed input.
 	Wait(ctx context.Context, id event.SessionID, input event.InputID) (Result, error)
 	// Interrupt stops what runs; see [InterruptRequest] for its address.
@@ -80,8 +100,9 @@ type SessionState struct {
 	Last      *Result         `json:"last"`                // how the last turn ended; nil if none
 	Recovered *Recovery       `json:"recovered,omitempty"` // what opening had to close
 	Approvals []Approval      `json:"approvals,omitempty"`
-	Held      []string        `json:"held,omitempty"` // waiting input, in order
-	Seq       event.Seq       `json:"seq"`            // last record
+	Held      []string        `json:"held,omitempty"`      // waiting input, in order
+	Retryable bool            `json:"retryable,omitempty"` // the last turn can be asked again
+	Seq       event.Seq       `json:"seq"`                 // last record
 	Model     ModelInfo       `json:"model"`
 	Storage   string          `json:"storage,omitempty"`   // non-empty: "storage failed: …"
 	Unwinding []string        `json:"unwinding,omitempty"` // quarantined calls still running
@@ -117,18 +138,72 @@ type Approval struct {
 
 // SubmitRequest carries input. Key makes a repeated submit harmless.
 type SubmitRequest struct {
-	Session  event.SessionID     `json:"session"`
-	Input    event.UserInput     `json:"input"`
-	Priority event.Priority      `json:"priority,omitempty"` // empty means later
+	Session  event.SessionID `json:"session"`
+	Input    event.UserInput `json:"input"`
+	Priority event.Priority  `json:"priority,omitempty"` // empty means later
+	// Replaces are waiting inputs whose words are in this one: they leave the
+	// inbox in the same write.
+	Replaces []event.InputID     `json:"replaces,omitempty"`
 	Key      string              `json:"key,omitempty"`
 	Options  event.SubmitOptions `json:"options,omitzero"`
 	By       string              `json:"by,omitempty"`
 }
 
-// Submitted is an accepted input's address.
+// Submitted is an accepted input's address, and where it went.
 type Submitted struct {
 	Input event.InputID `json:"input"`
-	State string        `json:"state"` // "running" or "queued"
+	State string        `json:"state"` // "running", "steering", "interrupting", "queued"
+}
+
+// Waiting is one input of the inbox.
+type Waiting struct {
+	ID       event.InputID   `json:"id"`
+	Priority event.Priority  `json:"priority"`
+	Input    event.UserInput `json:"input"`
+	Held     bool            `json:"held"` // no turn takes it by itself
+	By       string          `json:"by,omitempty"`
+}
+
+// EditRequest gives a waiting input other words.
+type EditRequest struct {
+	Session event.SessionID `json:"session"`
+	ID      event.InputID   `json:"id"`
+	Input   event.UserInput `json:"input"`
+	By      string          `json:"by,omitempty"`
+}
+
+// RetryRequest asks the last turn again. Options, if set, stand for those that
+// it had.
+type RetryRequest struct {
+	Session event.SessionID      `json:"session"`
+	Options *event.SubmitOptions `json:"options,omitempty"`
+	By      string               `json:"by,omitempty"`
+}
+
+// RewindRequest hides the turns from Turn on; 0 is the last one. With Restore
+// the first hidden turn's input waits again, held, to be edited and sent. What
+// had been steered into the hidden turns waits again, too, unless DropSteers is
+// set.
+type RewindRequest struct {
+	Session    event.SessionID `json:"session"`
+	Turn       int             `json:"turn,omitempty"`
+	Restore    bool            `json:"restore,omitempty"`
+	DropSteers bool            `json:"drop_steers,omitempty"`
+	By         string          `json:"by,omitempty"`
+}
+
+// Rewound answers it.
+type Rewound struct {
+	Turn     int       `json:"turn"`     // first turn that is hidden
+	Returned []Waiting `json:"returned"` // what waits again
+}
+
+// ForkRequest copies a session up to the end of Turn; 0 is its last turn that
+// has ended.
+type ForkRequest struct {
+	Session event.SessionID `json:"session"`
+	Turn    int             `json:"turn,omitempty"`
+	Title   string          `json:"title,omitempty"`
 }
 
 // InterruptRequest stops a turn: the active one, or exactly the one that Input
@@ -176,7 +251,7 @@ type Live struct {
 	Call   event.CallID `json:"call,omitempty"`
 	Name   string       `json:"name,omitempty"`
 	Text   string       `json:"text,omitempty"`
-	State  string       `json:"state,omitempty"`  // state frames: "running", "stopping", "waiting", "retrying", "storage_failed", "storage_ok", "ended"
+	State  string       `json:"state,omitempty"`  // state frames: "running", "stopping", "waiting", "retrying", "compacting", "warning", "storage_failed", "storage_ok", "ended"
 	Result *Result      `json:"result,omitempty"` // with state "ended": the turn's terminal event
 }
 
@@ -219,6 +294,16 @@ type Usage struct {
 	Input    *int64 `json:"input_tokens"`
 	Output   *int64 `json:"output_tokens"`
 	Complete bool   `json:"complete"`
+	// Estimated is our guess of what the provider did not count, beside what it
+	// did; nil where everything is counted.
+	Estimated *Estimated `json:"estimated,omitempty"`
+	Cost      *float64   `json:"cost_usd,omitempty"` // of both; nil where no price is set
+}
+
+// Estimated is a guess at tokens that nobody counted.
+type Estimated struct {
+	Input  *int64 `json:"input_tokens"`
+	Output *int64 `json:"output_tokens"`
 }
 
 // CallResult is one call of the turn.

@@ -58,8 +58,9 @@ type FinishReason string
 const (
 	FinishStop   FinishReason = "stop"
 	FinishTools  FinishReason = "tools"
-	FinishLength FinishReason = "length" // token limit: the turn ends truncated
-	FinishFilter FinishReason = "filter" // the provider withheld the rest
+	FinishLength FinishReason = "length"     // token limit: the turn ends truncated
+	FinishFilter FinishReason = "filter"     // the provider withheld the rest
+	FinishRepeat FinishReason = "repetition" // our guard stopped it: it went round in circles
 )
 
 // Tokens counts what a model call used; a nil count is unknown.
@@ -89,23 +90,26 @@ func (f *Failure) Error() string {
 type FailureCode string
 
 const (
-	FailAuth       FailureCode = "auth"           // no or wrong credentials
-	FailRequest    FailureCode = "bad_request"    // the provider refused the request for good
-	FailContext    FailureCode = "context_length" // the history does not fit the model
-	FailRateLimit  FailureCode = "rate_limit"     // 429
-	FailOverloaded FailureCode = "overloaded"     // 5xx, overload
-	FailTransport  FailureCode = "transport"      // no route, TLS, cut connection
-	FailProtocol   FailureCode = "protocol"       // an answer that is not one: HTML, half a JSON, no terminal event
-	FailEmpty      FailureCode = "empty_answer"   // a finished answer with nothing in it
-	FailStall      FailureCode = "stall"          // silence past the limit
-	FailStorage    FailureCode = "storage"        // the journal could not be written
-	FailTool       FailureCode = "tool_fatal"     // a tool's fatal error or panic
-	FailInternal   FailureCode = "internal"       // a broken invariant of ours
-	FailConfig     FailureCode = "config"         // settings
-	FailBusy       FailureCode = "session_busy"   // owned elsewhere
-	FailDamaged    FailureCode = "damaged"        // the journal is damaged beyond its tail
-	FailUsage      FailureCode = "usage"          // the caller's request is wrong
-	FailBlocked    FailureCode = "blocked"        // a hook said that the turn may not go on
+	FailAuth        FailureCode = "auth"           // no or wrong credentials
+	FailRequest     FailureCode = "bad_request"    // the provider refused the request for good
+	FailContext     FailureCode = "context_length" // the history does not fit the model
+	FailRateLimit   FailureCode = "rate_limit"     // 429
+	FailOverloaded  FailureCode = "overloaded"     // 5xx, overload
+	FailTransport   FailureCode = "transport"      // no route, TLS, cut connection
+	FailProtocol    FailureCode = "protocol"       // an answer that is not one: HTML, half a JSON, no terminal event
+	FailEmpty       FailureCode = "empty_answer"   // a finished answer with nothing in it
+	FailStall       FailureCode = "stall"          // silence past the limit
+	FailStorage     FailureCode = "storage"        // the journal could not be written
+	FailTool        FailureCode = "tool_fatal"     // a tool's fatal error or panic
+	FailInternal    FailureCode = "internal"       // a broken invariant of ours
+	FailConfig      FailureCode = "config"         // settings
+	FailBusy        FailureCode = "session_busy"   // owned elsewhere
+	FailDamaged     FailureCode = "damaged"        // the journal is damaged beyond its tail
+	FailUsage       FailureCode = "usage"          // the caller's request is wrong
+	FailBlocked     FailureCode = "blocked"        // a hook said that the turn may not go on
+	FailLoop        FailureCode = "loop"           // the model repeats itself
+	FailCompaction  FailureCode = "compaction"     // no summary could be made
+	FailUnsupported FailureCode = "unsupported"    // this can't be done, here or now
 )
 
 // Retryable reports whether another attempt at the same request may help.
@@ -114,7 +118,7 @@ func (c FailureCode) Retryable() bool {
 	case FailRateLimit, FailOverloaded, FailTransport, FailProtocol, FailEmpty, FailStall:
 		return true
 	case FailAuth, FailRequest, FailContext, FailStorage, FailTool, FailInternal,
-		FailConfig, FailBusy, FailDamaged, FailUsage, FailBlocked:
+		FailConfig, FailBusy, FailDamaged, FailUsage, FailBlocked, FailLoop, FailCompaction, FailUnsupported:
 		return false
 	}
 	return false

@@ -57,7 +57,8 @@ type TurnKind string
 const (
 	TurnInput    TurnKind = "input"
 	TurnContinue TurnKind = "continue" // no new input
-	TurnWake     TurnKind = "wake"
+	TurnWake     TurnKind = "wake"     // on a guard's notice
+	TurnCompact  TurnKind = "compact"  // asks for nothing but a summary
 )
 
 // Decision is a person's or a rule's answer to "may this call run?".

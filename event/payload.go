@@ -77,9 +77,23 @@ type InboxEdited struct {
 // InboxDropped is the only account of an input that never ran.
 type InboxDropped struct {
 	ID  InputID `json:"id"`
-	Why string  `json:"why"` // "canceled", "removed" or [DroppedRefused]
+	Why string  `json:"why"` // "canceled", "removed", [DroppedReplaced] or [DroppedRefused]
 	By  string  `json:"by,omitempty"`
 }
+
+// InboxReturned puts an input that a hidden turn had processed back into the
+// inbox, under its own id: it is asked again, not written again. Options, if
+// set, stand for those that it was accepted with.
+type InboxReturned struct {
+	ID       InputID        `json:"id"`
+	Priority Priority       `json:"priority"`
+	Options  *SubmitOptions `json:"options,omitempty"`
+	By       string         `json:"by,omitempty"`
+}
+
+// DroppedReplaced is why an input was dropped whose words are in one that was
+// accepted in its place.
+const DroppedReplaced = "replaced"
 
 // DroppedRefused is why an input was dropped that nobody was told is accepted:
 // its idempotency key is free again.
@@ -87,8 +101,9 @@ const DroppedRefused = "refused: it could not be stored"
 
 // TurnStarted opens turn number Record.Turn.
 type TurnStarted struct {
-	Kind  TurnKind `json:"turn_kind"`
-	Input InputID  `json:"input,omitempty"`
+	Kind    TurnKind `json:"turn_kind"`
+	Input   InputID  `json:"input,omitempty"`
+	RetryOf int      `json:"retry_of,omitempty"` // the hidden turn that this one repeats
 }
 
 // TurnEnded is the last record of a turn. Reason, Who and At are for people and
@@ -188,11 +203,16 @@ type AssistantMessage struct {
 	Made    bool         `json:"synthetic,omitempty"` // salvaged by recovery
 }
 
-// UsageCounted is one model call's tokens, written at its end.
+// UsageCounted is one model call's tokens, written at its end. Estimate holds
+// our guess of what the provider did not count; the two are never added up to
+// one number that looks known. Cost is of both, in US dollars, nil where no
+// price is set.
 type UsageCounted struct {
-	Attempt  int    `json:"attempt"`
-	Tokens   Tokens `json:"tokens"`
-	Complete bool   `json:"complete"` // the provider's last word
+	Attempt  int      `json:"attempt"` // 0: a summary's call
+	Tokens   Tokens   `json:"tokens"`
+	Complete bool     `json:"complete"` // the provider's last word
+	Estimate *Tokens  `json:"estimate,omitempty"`
+	Cost     *float64 `json:"cost_usd,omitempty"`
 }
 
 // CallRequested is a call the model asked for. Index is its place among the
@@ -374,13 +394,16 @@ type Rewound struct {
 // CompactionStarted, CompactionSummary and CompactionEnded bracket a summary
 // that replaces what stands before it in the model's context.
 type CompactionStarted struct {
-	Upto Seq `json:"upto"`
+	Upto Seq    `json:"upto"`
+	Why  string `json:"why,omitempty"` // "limit", "overflow", "command"
 }
 
-// CompactionSummary is the text that stands for what went before.
+// CompactionSummary is the text that stands for what went before, but for the
+// last Kept messages of the context, which stay as they are.
 type CompactionSummary struct {
 	Upto    Seq     `json:"upto"`
 	Content Content `json:"content"`
+	Kept    int     `json:"kept,omitempty"`
 }
 
 // CompactionEnded says whether the summary was installed.

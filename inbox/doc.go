@@ -3,7 +3,8 @@
 // the history and never in neither.
 //
 //	accepted ──claimed──▶ in the history
-//	   │ ▲
+//	   │ ▲  ▲                  │
+//	   │ │  └────returned──────┘ its turn was hidden
 //	   │ └─edited
 //	   └────dropped──▶ only its record tells of it
 //

@@ -19,7 +19,9 @@ type Box struct {
 	waiting []Entry
 	known   map[event.InputID]bool
 	keys    map[string]event.InputID
-	taken   Entry // the last one claimed or dropped
+	taken   Entry                   // the last one claimed or dropped
+	claimed map[event.InputID]Entry // in the history, until [Box.Forget]
+	changes int
 }
 
 // Apply takes one record's payload into the fold. It returns an error for what
@@ -30,7 +32,15 @@ func (b *Box) Apply(seq event.Seq, p event.Payload) error {
 	case event.InboxAccepted:
 		return b.accept(seq, p)
 	case event.InboxClaimed:
-		return b.take(p.ID, "claimed")
+		if err := b.take(p.ID, "claimed"); err != nil {
+			return err
+		}
+		if b.claimed == nil {
+			b.claimed = map[event.InputID]Entry{}
+		}
+		b.claimed[p.ID] = b.taken
+	case event.InboxReturned:
+		return b.put(p)
 	case event.InboxDropped:
 		if err := b.take(p.ID, "dropped"); err != nil {
 			return err
@@ -44,6 +54,7 @@ func (b *Box) Apply(seq event.Seq, p event.Payload) error {
 			return fmt.Errorf("input %s is edited but does not wait", p.ID)
 		}
 		b.waiting[i].Input = p.Input
+		b.changes++
 	}
 	return nil
 }
@@ -62,9 +73,47 @@ func (b *Box) accept(seq event.Seq, p event.InboxAccepted) error {
 	if p.Key != "" {
 		b.keys[p.Key] = p.ID
 	}
-	b.waiting = append(b.waiting, Entry{p, seq})
-	slices.SortStableFunc(b.waiting, func(x, y Entry) int { return cmp.Compare(rank(x.Priority), rank(y.Priority)) })
+	b.insert(Entry{p, seq})
 	return nil
+}
+
+// insert keeps the order: by priority, then by acceptance, so that what is
+// returned stands where it stood.
+func (b *Box) insert(e Entry) {
+	at, _ := slices.BinarySearchFunc(b.waiting, e, func(x, y Entry) int {
+		return cmp.Or(cmp.Compare(rank(x.Priority), rank(y.Priority)), cmp.Compare(x.Seq, y.Seq))
+	})
+	b.waiting = slices.Insert(b.waiting, at, e)
+	b.changes++
+}
+
+// Changes counts what happened to the inbox: while it stands still, [Box.Waiting]
+// returns the same.
+func (b *Box) Changes() int { return b.changes }
+
+// put returns an input to the inbox.
+func (b *Box) put(p event.InboxReturned) error {
+	e, ok := b.claimed[p.ID]
+	if !ok {
+		return fmt.Errorf("input %s is returned but is in no turn that can be hidden", p.ID)
+	}
+	delete(b.claimed, p.ID)
+	e.Priority = p.Priority
+	if p.Options != nil {
+		e.Options = *p.Options
+	}
+	b.insert(e)
+	return nil
+}
+
+// Forget lets go of the words of what was claimed: nothing of it can be
+// returned any more.
+func (b *Box) Forget() { b.claimed = nil }
+
+// Claimed returns an input that is in the history and can be returned.
+func (b *Box) Claimed(id event.InputID) (Entry, bool) {
+	e, ok := b.claimed[id]
+	return e, ok
 }
 
 func rank(p event.Priority) int {
@@ -86,6 +135,7 @@ func (b *Box) take(id event.InputID, verb string) error {
 	}
 	b.taken = b.waiting[i]
 	b.waiting = slices.Delete(b.waiting, i, i+1)
+	b.changes++
 	return nil
 }
 

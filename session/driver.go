@@ -180,10 +180,12 @@ func (l *Live) perform(effects []turn.Effect) {
 // returns what the machine has to hear about the rest.
 func (l *Live) withhold(e turn.Effect) []turn.Input {
 	switch e := e.(type) {
-	case turn.Retire, turn.SetTimer, turn.StopTimer, turn.Trip, turn.Show:
+	case turn.Retire, turn.SetTimer, turn.StopTimer, turn.Trip, turn.Show, turn.Break, turn.Join:
 		l.do(e)
 	case turn.Ask:
 		return []turn.Input{turn.Answered{Ticket: e.Ticket, Cut: true}}
+	case turn.AskSummary:
+		return []turn.Input{turn.Summarized{Ticket: e.Ticket, Cut: true}}
 	case turn.RunCall:
 		return []turn.Input{turn.End{Turn: e.Call.Turn, Call: e.Call.ID, Ended: event.CallEnded{Outcome: event.CallSkipped}}}
 	case turn.RunHooks: // they tell of an end; it is one, written or not
@@ -197,10 +199,16 @@ func (l *Live) do(e turn.Effect) {
 	switch e := e.(type) {
 	case turn.Arm:
 		l.arm(e)
+	case turn.Join:
+		l.join(e)
 	case turn.Retire:
 		l.retire(e.Turn)
 	case turn.Ask:
 		l.attempt(e)
+	case turn.AskSummary:
+		l.summarize(e)
+	case turn.Break:
+		l.broken(e)
 	case turn.Judge:
 		l.judge(e.Call)
 	case turn.RunCall:
@@ -335,11 +343,16 @@ func (l *Live) refresh(before turn.Phase) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.status.Running = s.Phase() != turn.PhaseIdle
+	l.status.Running = s.Busy()
 	l.status.Stopping = s.Stopping()
 	l.status.Approvals = qs
 	l.status.Seq = s.Last()
-	l.status.Held = s.Held()
+	if n := s.Box.Changes(); n != l.shownAt || before != s.Phase() {
+		l.shownAt = n
+		l.waiting, l.heldIDs = s.Waits()
+		l.status.Held = s.Held()
+		l.status.Retryable = s.Phase() == turn.PhaseIdle && s.RetryPoint() != 0
+	}
 	l.status.Storage = l.storage()
 	if s.Turn != nil {
 		l.status.Turn = s.Turn.Number

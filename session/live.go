@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/inbox"
 	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/tool"
 	"github.com/ripcord-go/ripcord/turn"
@@ -44,8 +45,9 @@ type Live struct {
 	tokens map[turn.Token]chan answer
 	token  turn.Token
 	timers map[turn.Timer]*time.Timer
-	told   *active     // whose trip the machine was told of
-	asking turn.Ticket // the attempt that has not ended; 0 if none
+	told   *active                 // whose trip the machine was told of
+	asking turn.Ticket             // the attempt that has not ended; 0 if none
+	sever  context.CancelCauseFunc // ends it from our side
 	offs   map[int]int
 
 	mu      sync.Mutex
@@ -56,7 +58,10 @@ type Live struct {
 	pending map[event.InputID]bool // accepted, or being accepted, and not ended
 	callers map[event.InputID]context.Context
 	status  Status
-	stray   map[string]string // cut off and still running
+	stray   map[string]string      // cut off and still running
+	waiting []inbox.Entry          // replaced by each step that changed it, never changed
+	heldIDs map[event.InputID]bool // of them
+	shownAt int                    // the inbox's changes when they were taken
 
 	closer chan struct{} // held by the one who closes
 	leave  sync.Once     // closes quit
@@ -98,6 +103,7 @@ type Status struct {
 	Seq       event.Seq
 	Approvals []Question
 	Held      []string
+	Retryable bool // the last turn can be asked again
 	Storage   string
 	Unwinding []string
 	Last      *turn.Summary
@@ -170,33 +176,45 @@ func (l *Live) tell(in turn.Input) {
 
 // Input is what a caller submits.
 type Input struct {
-	ID      event.InputID // empty: one is made
-	Input   event.UserInput
-	Key     string
-	Options event.SubmitOptions
-	By      string
+	ID    event.InputID // empty: one is made
+	Input event.UserInput
+	// Priority is where it waits; empty means LATER.
+	Priority event.Priority
+	// Replaces are waiting inputs whose words are in this one: they are dropped
+	// in the same batch.
+	Replaces []event.InputID
+	Key      string
+	Options  event.SubmitOptions
+	By       string
 	// Caller, if set, drives the turn: when it ends the turn is stopped with
 	// PARENT_CANCELLED.
 	Caller context.Context
 }
 
-// Submit accepts input durably and returns its address. It does not wait for
-// the turn. ctx bounds the acceptance only: when it ends first, the input may
-// or may not have been accepted; submitted again under the same key it is
-// accepted once.
+// Submit is [Live.Offer] for who wants nothing but the address.
 func (l *Live) Submit(ctx context.Context, in Input) (event.InputID, error) {
-	if l.cfg.Model == nil {
-		return "", &turn.RefusedError{Failure: event.Failure{Code: event.FailConfig, Message: "the session has no model", Hint: "configure one"}}
+	taken, err := l.Offer(ctx, in)
+	return taken.ID, err
+}
+
+// Offer accepts input durably and returns its address, and what becomes of it.
+// It does not wait for the turn. ctx bounds the acceptance only: when it ends
+// first, the input may or may not have been accepted; submitted again under the
+// same key it is accepted once.
+func (l *Live) Offer(ctx context.Context, in Input) (turn.Taken, error) {
+	if err := l.hasModel(); err != nil {
+		return turn.Taken{}, err
 	}
 	if in.ID == "" {
 		in.ID = l.newInput()
 	}
-	if l.cfg.Blobs != nil {
-		in.Input.Content = tool.Offload(ctx, in.Input.Content, l.cfg.Limits.Inline, l.cfg.Blobs)
+	if in.Priority == "" {
+		in.Priority = event.PriorityLater
 	}
+	in.Input = l.offload(ctx, in.Input)
 	l.drives(in.Caller, in.ID)
 	v, err := l.ask(ctx, func(t turn.Token) turn.Input {
-		return turn.Submit{Token: t, Accepted: event.InboxAccepted{ID: in.ID, Input: in.Input, Priority: event.PriorityLater,
+		return turn.Submit{Token: t, Replaces: in.Replaces, Accepted: event.InboxAccepted{ID: in.ID, Input: in.Input, Priority: in.Priority,
 			Key: in.Key, Options: in.Options, By: in.By}}
 	})
 	var refused *turn.RefusedError
@@ -204,13 +222,28 @@ func (l *Live) Submit(ctx context.Context, in Input) (event.InputID, error) {
 		l.undriven(in.ID)
 	}
 	if err != nil { // where ctx ended it is not known: submit it again under its key
-		return "", err
+		return turn.Taken{}, err
 	}
-	id := v.(event.InputID)
-	if id != in.ID { // accepted before, under its key
+	taken := v.(turn.Taken)
+	if taken.ID != in.ID { // accepted before, under its key
 		l.undriven(in.ID)
 	}
-	return id, nil
+	return taken, nil
+}
+
+func (l *Live) hasModel() error {
+	if l.cfg.Model == nil {
+		return &turn.RefusedError{Failure: event.Failure{Code: event.FailConfig, Message: "the session has no model", Hint: "configure one"}}
+	}
+	return nil
+}
+
+// offload moves large parts of an input beside the journal.
+func (l *Live) offload(ctx context.Context, in event.UserInput) event.UserInput {
+	if l.cfg.Blobs != nil {
+		in.Content = tool.Offload(ctx, in.Content, l.cfg.Limits.Inline, l.cfg.Blobs)
+	}
+	return in
 }
 
 // Runs reports whether the active turn, or one that has ended, processes input:
@@ -225,8 +258,8 @@ func (l *Live) Runs(input event.InputID) bool {
 // Continue starts a turn without new input: with held set on everything that is
 // held, in order, else on nothing.
 func (l *Live) Continue(ctx context.Context, by string, held bool) (event.InputID, error) {
-	if l.cfg.Model == nil {
-		return "", &turn.RefusedError{Failure: event.Failure{Code: event.FailConfig, Message: "the session has no model", Hint: "configure one"}}
+	if err := l.hasModel(); err != nil {
+		return "", err
 	}
 	id := l.newInput()
 	_, err := l.ask(ctx, func(t turn.Token) turn.Input { return turn.Go{ID: id, By: by, Held: held, Token: t} })

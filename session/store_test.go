@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/guard"
 	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/journal"
 	"github.com/ripcord-go/ripcord/journal/mem"
@@ -209,7 +210,7 @@ func TestAnEndingThatCanNotBeWrittenIsSaid(t *testing.T) {
 // unsynced is stopped like any other, its books are closed and its words kept.
 func TestAVeryLongAnswerIsStoppedLikeAnyOther(t *testing.T) {
 	long := strings.Repeat("x", journal.MaxPending/8)
-	r := newRig(t, plan{talks: []talk{func(ctx context.Context, _ model.Request, say func(event.Delta) bool) error {
+	r := newRig(t, plan{turn: turn.Options{Guards: turn.Guards{OnLoop: guard.Off}}, talks: []talk{func(ctx context.Context, _ model.Request, say func(event.Delta) bool) error {
 		for range 9 {
 			say(event.TextDelta{Text: long})
 		}

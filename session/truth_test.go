@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -276,8 +277,8 @@ func TestLargeImagesAreBlobsNotRecords(t *testing.T) {
 // up to where the journal has what it missed, also when nothing comes any more
 func TestASubscriberThatFellBehindKnowsHowFar(t *testing.T) {
 	r := newRig(t, plan{talks: []talk{func(_ context.Context, _ model.Request, say func(event.Delta) bool) error {
-		for range 9000 {
-			if !say(event.TextDelta{Text: "word "}) {
+		for i := range 9000 {
+			if !say(event.TextDelta{Text: fmt.Sprintf("w%d ", i*i)}) {
 				return nil
 			}
 		}

@@ -35,18 +35,37 @@ func (l *Live) attempt(e turn.Ask) {
 	}
 	l.offs = map[int]int{}
 	sig := act.coord.Signal()
-	l.asking = e.Ticket
+	turnCtx, stop := interrupt.ContextOf(l.ctx, sig)
+	ctx, sever := context.WithCancelCause(turnCtx)
+	l.asking, l.sever = e.Ticket, sever
 	l.work.Go(func() {
+		defer stop()
+		defer sever(nil)
 		in := turn.Answered{Ticket: e.Ticket}
-		in.Failure, in.Cut = l.stream(sig, e)
+		in.Failure, in.Cut = l.listen(ctx, sig, e, func(d event.Delta) bool {
+			select {
+			case l.posts <- post{make: func(turn.Token) turn.Input { return turn.Streamed{Ticket: e.Ticket, Delta: d} }}:
+				return true
+			case <-ctx.Done():
+				return false
+			case <-l.gone:
+				return false
+			}
+		})
 		l.tell(in)
 	})
 }
 
-// stream hands the answer's deltas to the driver and returns how it ended.
-func (l *Live) stream(sig interrupt.Signal, e turn.Ask) (failure *event.Failure, cut bool) {
-	turnCtx, stop := interrupt.ContextOf(l.ctx, sig)
-	defer stop()
+// broken ends the attempt that is under way, for a guard.
+func (l *Live) broken(e turn.Break) {
+	if l.asking == e.Ticket && l.sever != nil {
+		l.sever(errSevered)
+	}
+}
+
+// listen has each delta of the answer taken and returns how it ended. What is
+// not taken ends it.
+func (l *Live) listen(turnCtx context.Context, sig interrupt.Signal, e turn.Ask, take func(event.Delta) bool) (failure *event.Failure, cut bool) {
 	ctx, silence := context.WithCancelCause(turnCtx)
 	defer silence(nil)
 	limit := l.cfg.Limits.Idle
@@ -67,12 +86,8 @@ func (l *Live) stream(sig interrupt.Signal, e turn.Ask) (failure *event.Failure,
 		if err != nil {
 			return l.attemptFailure(ctx, sig, e, err)
 		}
-		select {
-		case l.posts <- post{make: func(turn.Token) turn.Input { return turn.Streamed{Ticket: e.Ticket, Delta: d} }}:
-		case <-sig.Done():
-			return nil, true
-		case <-l.gone:
-			return nil, true
+		if !take(d) {
+			return nil, !errors.Is(context.Cause(ctx), errSevered)
 		}
 	}
 	return nil, false
@@ -85,6 +100,8 @@ func (l *Live) attemptFailure(ctx context.Context, sig interrupt.Signal, e turn.
 	switch {
 	case sig.Cancelled() || l.ctx.Err() != nil:
 		return nil, true
+	case errors.Is(context.Cause(ctx), errSevered): // the machine knows why
+		return nil, false
 	case errors.Is(context.Cause(ctx), errSilent):
 		return &event.Failure{Code: event.FailStall, Message: fmt.Sprintf("nothing came from the model for %v", l.cfg.Limits.Idle),
 			Hint: "the provider may be overloaded; try again or another model"}, false

@@ -326,7 +326,7 @@ func TestSilenceEndsAnAttemptAndActivityDoesNot(t *testing.T) {
 				}
 				return
 			}
-			if sum.Outcome != event.TurnFailed || sum.Error.Code != c.code || !strings.Contains(sum.Error.Message, idle.String()) {
+			if sum.Outcome != event.TurnStalled || sum.Error.Code != c.code || !strings.Contains(sum.Error.Message, idle.String()) {
 				t.Errorf("%+v %+v", sum, sum.Error)
 			}
 			if f := payloads[event.AttemptFailed](t, r.records()); len(f) != 2 || f[0].RetryIn < 0 || f[1].RetryIn != -1 {

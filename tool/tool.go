@@ -28,6 +28,9 @@ type Spec struct {
 	Schema      json.RawMessage // JSON Schema of the arguments, an object
 	Effect      Effect
 	Concurrent  bool // may run beside others; honoured only if the behaviour is pooled
+	// Waits says that the tool is there to be asked again and again, such as
+	// for news of a job: equal calls of it with equal results are no loop.
+	Waits bool
 	// Forced is what a call may take once every grace is gone, before it is
 	// given up: for a tool whose last rung takes a moment. 0: the runner's.
 	Forced time.Duration

@@ -43,6 +43,7 @@ const (
 	inboxUnknown inboxStage = iota
 	inboxWaiting
 	inboxTaken
+	inboxGone
 )
 
 // Check returns a checker that stands before the first record.
@@ -50,6 +51,9 @@ func Check() *Checker { return &Checker{} }
 
 // OpenTurn returns the number of the open turn, 0 if none.
 func (c *Checker) OpenTurn() int { return c.turn }
+
+// compactOpen reports whether a compaction is under way.
+func (c *Checker) compactOpen() bool { return c.compact }
 
 // InRepair reports whether a group of closers is open.
 func (c *Checker) InRepair() bool { return c.repair }
@@ -113,8 +117,12 @@ func (c *Checker) rules(r *event.Record, p event.Payload) error {
 		}
 	case event.TurnStarted, event.TurnEnded, event.StepStarted, event.StepEnded:
 		return c.bracket(r, p)
-	case event.InboxAccepted, event.InboxClaimed, event.InboxEdited, event.InboxDropped:
+	case event.InboxAccepted, event.InboxClaimed, event.InboxEdited, event.InboxDropped, event.InboxReturned:
 		return c.input(p)
+	case event.Rewound:
+		if c.turn != 0 || p.From < 1 || p.From > c.turns {
+			return fmt.Errorf("turns from %d on are hidden, last was %d, open is %d", p.From, c.turns, c.turn)
+		}
 	case event.ModelRequest, event.Chunk, event.AssistantMessage, event.AttemptFailed:
 		return c.model(p)
 	case event.CallRequested, event.CallApproved, event.CallDenied, event.CallStarted,
@@ -132,7 +140,7 @@ func (c *Checker) rules(r *event.Record, p event.Payload) error {
 		return c.set(&c.repair, false, "no repair is open")
 	case event.SessionForked, event.LeaseTaken, event.UserMessage, event.ModelConfig, event.UsageCounted,
 		event.HookInvoked, event.HookVerdict, event.ProcessStarted, event.ProcessEnded, event.ProcessSurvived,
-		event.TurnMarked, event.Rewound, event.GuardVerdict, event.GuardWake, event.SubAgentLinked,
+		event.TurnMarked, event.GuardVerdict, event.GuardWake, event.SubAgentLinked,
 		event.TornSaved, event.Unknown:
 	}
 	return nil
@@ -204,7 +212,7 @@ func (c *Checker) input(p event.Payload) error {
 	case event.InboxClaimed:
 		return want(p.ID, inboxWaiting, inboxTaken)
 	case event.InboxDropped:
-		if err := want(p.ID, inboxWaiting, inboxTaken); err != nil {
+		if err := want(p.ID, inboxWaiting, inboxGone); err != nil {
 			return err
 		}
 		if p.Why == event.DroppedRefused {
@@ -212,6 +220,11 @@ func (c *Checker) input(p event.Payload) error {
 		}
 	case event.InboxEdited:
 		return want(p.ID, inboxWaiting, inboxWaiting)
+	case event.InboxReturned:
+		if c.turn != 0 {
+			return fmt.Errorf("input %s is returned while turn %d is open", p.ID, c.turn)
+		}
+		return want(p.ID, inboxTaken, inboxWaiting)
 	}
 	return nil
 }

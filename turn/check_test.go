@@ -90,6 +90,10 @@ func TestEveryRuleOfTheOrderRefusesItsRecord(t *testing.T) {
 		{"the epoch never falls", opened, bent(func(r *event.Record) { r.Epoch = 0 }), "epoch"},
 		{"the batch never falls", opened, bent(func(r *event.Record) { r.Batch = 0 }), "batch"},
 		{"turns begin with 1", opened, off(event.TurnStarted{}, 2, 0), "turn 2 starts"},
+		{"no turn is hidden that there was not", closed, []line{{p: event.Rewound{From: 2}}}, "last was 1"},
+		{"a turn is not hidden while one is open", join(opened, inTurn), []line{{p: event.Rewound{From: 1}}}, "open is 1"},
+		{"an input that waits is not returned", join(opened, waiting), []line{{p: event.InboxReturned{ID: "i_1"}}}, "not in the state"},
+		{"no input is returned into an open turn", step, []line{{p: event.InboxReturned{ID: "i_1"}}}, "while turn 1 is open"},
 		{"turns leave none out", closed, off(event.TurnStarted{}, 3, 0), "turn 3 starts"},
 		{"turns do not come twice", closed, off(event.TurnStarted{}, 1, 0), "turn 1 starts"},
 		{"turns do not nest", join(opened, inTurn), off(event.TurnStarted{}, 2, 0), "open is 1"},
@@ -214,11 +218,11 @@ func TestEveryRuleOfTheOrderRefusesItsRecord(t *testing.T) {
 func TestBetweenTurnsOnlyWhatOpensNoWorkStands(t *testing.T) {
 	zero := map[event.Type]event.Payload{}
 	for _, p := range []event.Payload{event.SessionOpened{}, event.SessionForked{}, event.LeaseTaken{}, event.InboxAccepted{}, event.InboxClaimed{},
-		event.InboxEdited{}, event.InboxDropped{}, event.TurnStarted{}, event.TurnEnded{}, event.StepStarted{}, event.StepEnded{}, event.UserMessage{},
+		event.InboxEdited{}, event.InboxDropped{}, event.InboxReturned{}, event.TurnStarted{}, event.TurnEnded{}, event.StepStarted{}, event.StepEnded{}, event.UserMessage{},
 		event.ModelConfig{}, event.ModelRequest{}, event.AttemptFailed{}, event.Chunk{}, event.AssistantMessage{}, event.UsageCounted{},
 		event.CallRequested{}, event.CallApproved{}, event.CallDenied{}, event.CallStarted{}, event.CallOutput{}, event.CallEnded{}, event.LateResult{},
 		event.InnerStarted{}, event.InnerEnded{}, event.ApprovalAsked{}, event.ApprovalDecided{}, event.ApprovalVoided{}, event.HookInvoked{}, event.HookVerdict{}, event.ProcessStarted{},
-		event.ProcessEnded{}, event.ProcessSurvived{}, event.TurnMarked{}, event.Rewound{}, event.CompactionStarted{}, event.CompactionSummary{},
+		event.ProcessEnded{}, event.ProcessSurvived{}, event.TurnMarked{}, event.Rewound{From: 1}, event.CompactionStarted{}, event.CompactionSummary{},
 		event.CompactionEnded{}, event.GuardVerdict{}, event.GuardWake{}, event.JobStarted{}, event.JobEnded{}, event.JobAdopted{}, event.JobKept{},
 		event.SubAgentLinked{}, event.RepairBegun{}, event.RepairCommitted{}, event.TornSaved{}} {
 		zero[p.Type()] = p
@@ -237,7 +241,11 @@ func TestBetweenTurnsOnlyWhatOpensNoWorkStands(t *testing.T) {
 		if k.Type == event.TypeTurnStarted {
 			at.turn = 1
 		}
-		recs := journal(t, join(opened, []line{at})...)
+		before := opened
+		if k.Type == event.TypeRewound { // it hides a turn that there was
+			before = join(opened, inTurn, turnOver)
+		}
+		recs := journal(t, join(before, []line{at})...)
 		c := turn.Check()
 		var err error
 		for i := range recs {

@@ -17,6 +17,8 @@ type How struct {
 	Marker  bool // tell the model that the turn was cut
 	// Text overrides the marker's constant; empty leaves it.
 	Text string
+
+	wake string // a stall's notice: the turn that it starts follows
 }
 
 // Draft is a record without its place.

@@ -372,7 +372,7 @@ func TestAnAbortClosesItsBooksInOneOrderAndSyncsBetween(t *testing.T) {
 			order = append(order, "publish")
 		}
 	}
-	want := []string{"chunk", "message/assistant", "step/end", "hooks", "marker/aborted", "sync", "retire", "turn/end", "sync", "publish"}
+	want := []string{"chunk", "guard/verdict", "usage", "message/assistant", "step/end", "hooks", "marker/aborted", "sync", "retire", "turn/end", "sync", "publish"}
 	if !slices.Equal(order, want) {
 		t.Errorf("order\n%v\nwant\n%v", order, want)
 	}

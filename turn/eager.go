@@ -13,7 +13,7 @@ import (
 // whose order with it does not matter then. The index and the id are those that
 // the whole message will give.
 func (s *State) eager() {
-	if s.opts.NoEager || s.phase != PhaseAsking || s.broken != nil {
+	if s.opts.NoEager || s.phase != PhaseAsking || s.broken != nil || s.attempt.broke != nil {
 		return
 	}
 	i := 0

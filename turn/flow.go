@@ -33,7 +33,7 @@ func (s *State) start() {
 		first = s.armed[0]
 	}
 	s.started = s.now
-	s.emit(event.TurnStarted{Kind: s.kind, Input: first}, "")
+	s.emit(event.TurnStarted{Kind: s.kind, Input: first, RetryOf: s.retryOf}, "")
 	if s.address != "" {
 		s.TurnOf[s.address] = s.turn
 	}
@@ -55,6 +55,10 @@ func (s *State) start() {
 		s.cut(s.abort(*s.cause))
 		return
 	}
+	if which := s.opts.Session.Exceeded(s.spentInAll()); which != "" {
+		s.cut(&How{Outcome: event.TurnBudget, Reason: "session_" + which})
+		return
+	}
 	if s.opts.Budget.Wall > 0 {
 		s.do(SetTimer{TimerWall, s.opts.Budget.Wall})
 	}
@@ -63,7 +67,16 @@ func (s *State) start() {
 		s.do(Sync{}, JudgeTurn{s.turn, strings.Join(prompt, "\n\n")})
 		return
 	}
+	s.begun()
+}
+
+// begun sends the first request of a turn that may go on.
+func (s *State) begun() {
 	s.configure()
+	if s.kind == event.TurnCompact {
+		s.compact("command")
+		return
+	}
 	s.request()
 }
 
@@ -74,8 +87,7 @@ func (s *State) turnJudged(in TurnJudged) {
 	case in.Blocked:
 		s.cut(&How{Outcome: event.TurnBlocked, Reason: in.By, Error: blocked(in)})
 	default:
-		s.configure()
-		s.request()
+		s.begun()
 	}
 }
 
@@ -107,6 +119,10 @@ func (s *State) configure() {
 
 // request sends one attempt of the open step: the intent is durable first.
 func (s *State) request() {
+	if s.full() {
+		s.compact("limit")
+		return
+	}
 	s.to(PhaseAsking)
 	s.tickets++
 	s.attempt, s.pack = attempt{ticket: s.tickets, running: true}, pack{}
@@ -114,6 +130,7 @@ func (s *State) request() {
 	s.emit(event.ModelRequest{Attempt: n, Config: s.ConfigAt, Messages: len(s.History)}, "")
 	s.do(Sync{}, Ask{Ticket: s.tickets, Turn: s.turn, Step: s.step, Attempt: n, Config: *s.Config,
 		Messages: s.History[:len(s.History):len(s.History)]})
+	s.watchAttempt()
 }
 
 // answered is the end of an attempt.
@@ -122,11 +139,19 @@ func (s *State) answered(in Answered) {
 		return
 	}
 	s.attempt.running = false
+	s.do(StopTimer{TimerStall})
+	broke := s.attempt.broke
 	switch {
 	case s.phase == PhaseUnwinding:
 		s.settle()
 	case s.phase != PhaseAsking:
 	case in.Cut: // the signal tripped: its own input is on the way
+	case broke != nil && broke.stall != nil:
+		s.do(StopTimer{TimerGrace})
+		s.stalled(broke.stall)
+	case broke != nil:
+		s.do(StopTimer{TimerGrace})
+		s.repeated(broke.loop)
 	case in.Failure != nil:
 		s.flush()
 		s.failed(*in.Failure)
@@ -150,7 +175,14 @@ func (s *State) failed(f event.Failure) {
 	if !again {
 		s.emit(event.AttemptFailed{Attempt: n, Error: f, RetryIn: -1}, "")
 		s.count(false)
-		s.cut(&How{Outcome: event.TurnFailed, Error: &f})
+		if f.Code == event.FailContext && s.roomMade() {
+			return
+		}
+		how := &How{Outcome: event.TurnFailed, Error: &f}
+		if f.Code == event.FailStall { // the guard gives up
+			how.Outcome, how.Reason = event.TurnStalled, "attempts"
+		}
+		s.cut(how)
 		return
 	}
 	wait = max(wait, asked)
@@ -165,14 +197,61 @@ func (s *State) failed(f event.Failure) {
 	s.do(SetTimer{TimerBackoff, wait}, Show{"retrying", fmt.Sprintf("in %v: %s", wait, f.Message)})
 }
 
+// roomMade asks for a summary where the provider says that the context does not
+// fit: once, and not where a call of the step has started.
+func (s *State) roomMade() bool {
+	if s.watch.compact.tried || len(s.open.Calls) > 0 || s.kept() >= len(s.History) {
+		return false
+	}
+	s.compact("overflow")
+	return true
+}
+
 // count records the tokens of the attempt that ended. Unknown stays unknown.
 func (s *State) count(whole bool) {
-	if s.attempt.counted || (!whole && s.attempt.tokens == (event.Tokens{})) {
+	if s.attempt.counted || (!whole && s.attempt.tokens == (event.Tokens{}) && s.attempt.bytes == 0) {
 		return
 	}
 	s.attempt.counted = true
+	s.emit(s.counted(s.open.Attempt, whole), "")
+}
+
+// counted is the account of a model call: what the provider counted, and a
+// guess at what it did not.
+func (s *State) counted(attempt int, whole bool) event.UsageCounted {
 	t := s.attempt.tokens
-	s.emit(event.UsageCounted{Attempt: s.open.Attempt, Tokens: t, Complete: whole && t.Input != nil && t.Output != nil}, "")
+	u := event.UsageCounted{Attempt: attempt, Tokens: t, Complete: whole && t.Input != nil && t.Output != nil}
+	in, out := s.guess(s.attempt.asked), s.guess(s.attempt.bytes)
+	if t.Input != nil {
+		in = *t.Input
+		if s.attempt.asked > 0 && *t.Input > 0 {
+			s.ratio = min(max(float64(*t.Input)/float64(s.attempt.asked), 0.05), 1)
+		}
+	}
+	if t.Output != nil {
+		out = *t.Output
+	}
+	if !u.Complete {
+		u.Estimate = &event.Tokens{}
+		if t.Input == nil {
+			u.Estimate.Input = &in
+		}
+		switch {
+		case t.Output == nil:
+			u.Estimate.Output = &out
+		case !whole && s.guess(s.attempt.bytes) > out: // counted before its end
+			more := s.guess(s.attempt.bytes) - out
+			u.Estimate.Output = &more
+		}
+		if *u.Estimate == (event.Tokens{}) {
+			u.Estimate = nil
+		}
+	}
+	if s.opts.Price != (Price{}) {
+		cost := (float64(in)*s.opts.Price.Input + float64(out)*s.opts.Price.Output) / 1e6
+		u.Cost = &cost
+	}
+	return u
 }
 
 // message records a whole answer and goes on with its calls or ends the turn.
@@ -184,7 +263,7 @@ func (s *State) message() {
 		return
 	}
 	s.count(true)
-	s.failures = 0
+	s.failures, s.watch.last, s.watch.compact.tried = 0, nil, false
 	switch s.attempt.finish {
 	case event.FinishLength:
 		s.truncated = "length"
@@ -200,6 +279,10 @@ func (s *State) message() {
 	}
 	if len(calls) == 0 {
 		s.emit(event.StepEnded{}, "")
+		if s.truncated == "" && len(s.steers()) > 0 && s.budget.Exceeded(s.spent()) == "" {
+			s.nextStep() // what came to steer the turn is answered in it
+			return
+		}
 		s.finish()
 		return
 	}
@@ -237,7 +320,13 @@ func (s *State) progress() {
 	case !s.open.answered():
 		s.dispatch()
 	default:
+		loop := s.circling()
 		s.emit(event.StepEnded{}, "")
+		if loop != nil && !s.tellOnce(loop.text()) {
+			f := event.Failure{Code: event.FailLoop, Message: loop.text(), Hint: "`guards.calls` switches the guard or sets its numbers"}
+			s.wind(&How{Outcome: event.TurnLooped, Reason: loop.Calls.Kind, Error: &f})
+			return
+		}
 		s.nextStep()
 	}
 }
@@ -256,20 +345,37 @@ func (s *State) nextStep() {
 		s.wind(&How{Outcome: event.TurnBudget, Reason: which})
 		return
 	}
+	if which := s.opts.Session.Exceeded(s.spentInAll()); which != "" {
+		s.wind(&How{Outcome: event.TurnBudget, Reason: "session_" + which})
+		return
+	}
 	s.emit(event.StepStarted{}, "")
+	for _, text := range s.watch.notices {
+		s.emit(event.UserMessage{Content: event.TextOf(text), Origin: "guard"}, "")
+	}
+	s.watch.notices, s.watch.last = nil, nil
+	s.drain()
 	s.configure()
 	s.askNext()
 }
 
 func (s *State) spent() guard.Spent {
 	t := s.Turn
-	sp := guard.Spent{Steps: t.Step, Calls: len(t.Calls), Wall: s.now.Sub(s.started)}
-	for _, n := range []*int64{t.Usage.Tokens.Input, t.Usage.Tokens.Output} {
-		if n != nil {
-			sp.Tokens += *n
-		}
+	return guard.Spent{Steps: t.Step, Calls: len(t.Calls), Wall: s.now.Sub(s.started), Tokens: t.Usage.All(), Cost: t.Usage.Cost}
+}
+
+// spentInAll is what the session's turns used together, the open one included.
+func (s *State) spentInAll() guard.Spent {
+	l := s.Ledger
+	wall := l.Spent.Wall
+	if s.turn != 0 {
+		wall += s.now.Sub(s.started)
 	}
-	return sp
+	steps := l.Spent.Steps
+	if s.phase == PhaseArmed { // the step that is asking whether it may
+		steps--
+	}
+	return guard.Spent{Steps: steps, Calls: l.Spent.Calls, Wall: wall, Tokens: l.Usage.All(), Cost: l.Usage.Cost}
 }
 
 // finish is the ordinary end: the step is closed and asked for no calls.
@@ -297,7 +403,7 @@ func (s *State) tripped(c interrupt.Cause) {
 	}
 	switch s.phase {
 	case PhaseIdle, PhaseEnding, PhaseArmed, PhaseUnwinding:
-	case PhaseGating, PhaseAsking, PhaseWaiting, PhaseCalling:
+	case PhaseGating, PhaseAsking, PhaseWaiting, PhaseCalling, PhaseCompacting:
 		s.cut(s.abort(c))
 	}
 }
@@ -305,13 +411,17 @@ func (s *State) tripped(c interrupt.Cause) {
 // cut begins the unwinding: nothing new starts, what runs settles.
 func (s *State) cut(how *How) {
 	s.flush()
+	if s.phase == PhaseAsking && s.attempt.running && how.Cause != nil && len(s.open.Blocks) > 0 {
+		at := s.cutHere("", 0, how.Cause.Reason == interrupt.UserSIGINT || how.Cause.Reason == interrupt.NowPriorityInput)
+		s.judge(guardStall, string(at.verdict), at)
+	}
 	if s.how == nil {
 		s.how = how
-		s.hold() // what waits by now; what is accepted later runs after the turn
+		s.holdFor(how) // what waits by now; what is accepted later runs after the turn
 	}
 	s.to(PhaseUnwinding)
 	s.voidAll("the turn was stopped")
-	s.do(StopTimer{TimerBackoff}, StopTimer{TimerWall})
+	s.do(StopTimer{TimerBackoff}, StopTimer{TimerWall}, StopTimer{TimerStall})
 	if s.attempt.running {
 		s.do(SetTimer{TimerGrace, s.opts.Grace})
 	}
@@ -323,6 +433,8 @@ func (s *State) cut(how *How) {
 		s.do(Trip{interrupt.Cause{Reason: interrupt.ParentCancelled, Who: "the turn failed", At: s.now}})
 	case s.how.Outcome == event.TurnBlocked: // what runs beside it is asked to stop
 		s.do(Trip{interrupt.Cause{Reason: interrupt.ParentCancelled, Who: "the turn was blocked", At: s.now}})
+	case len(s.live) > 0: // a guard or a budget ended it beside calls that went ahead
+		s.do(Trip{interrupt.Cause{Reason: interrupt.ParentCancelled, Who: "the turn ended " + string(s.how.Outcome), At: s.now}})
 	}
 	s.do(Show{State: "stopping"})
 	s.settle()
@@ -338,7 +450,10 @@ func (s *State) settle() {
 			return
 		}
 	}
-	if s.open != nil && s.open.Attempt > 0 {
+	switch {
+	case s.compactOpen():
+		s.countSummary(false)
+	case s.open != nil && s.open.Attempt > 0:
 		s.count(false)
 	}
 	s.do(StopTimer{TimerGrace})
@@ -348,7 +463,7 @@ func (s *State) settle() {
 // wind closes the books and hands over to the turn-end hooks.
 func (s *State) wind(how *How) {
 	if s.how == nil && how.Outcome != event.TurnCompleted && how.Outcome != event.TurnTruncated {
-		s.hold()
+		s.holdFor(how)
 	}
 	s.how = how
 	s.ending = Close(s.Ledger, nil, *how)
@@ -372,6 +487,7 @@ func (s *State) hooked(in Hooked) {
 	}
 	turn := s.turn
 	s.do(Retire{turn})
+	s.awake()
 	s.emitAll([]Draft{s.ending.End})
 	s.do(Sync{}, Publish{s.summary()}, Wake{})
 }
@@ -402,7 +518,7 @@ func (s *State) storageFailed(in StorageFailed) {
 		s.hold()
 		s.do(Retire{s.turns + 1})
 		s.to(PhaseIdle)
-	case PhaseGating, PhaseAsking, PhaseWaiting, PhaseCalling:
+	case PhaseGating, PhaseAsking, PhaseWaiting, PhaseCalling, PhaseCompacting:
 		s.cut(how)
 	case PhaseEnding:
 		if s.turn == 0 { // the ending is written as far as it can be: say so

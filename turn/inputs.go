@@ -18,7 +18,53 @@ type Token uint64
 // Submit offers input. It is answered once the input is durable.
 type Submit struct {
 	Accepted event.InboxAccepted
+	Replaces []event.InputID // waiting inputs whose words are in it: dropped in the same batch
 	Token    Token
+}
+
+// Edit gives one waiting input other words. It is refused with [ErrNotNow] once
+// the input is a turn's.
+type Edit struct {
+	ID    event.InputID
+	Input event.UserInput
+	By    string
+	Token Token
+}
+
+// Rewind hides turns from From on, 0 for the last one alone; nothing is removed.
+// Retry asks the hidden turn again, with its own input and options: it needs a
+// turn that ended so that it can be (TRN-05). Restore returns the input of the
+// first hidden turn to the inbox, held, to be edited. What had steered the
+// hidden turns returns as NEXT unless DropSteers is set. It is answered with a
+// [Returned], and refused while a turn runs.
+type Rewind struct {
+	From       int
+	Retry      bool
+	Restore    bool
+	DropSteers bool
+	Options    *event.SubmitOptions // of the retried input; nil: those it had
+	ID         event.InputID        // address of a retried turn that had no input
+	By         string
+	Token      Token
+}
+
+// Compact asks for a summary of the context, as a turn that can be stopped.
+type Compact struct {
+	ID    event.InputID // address of the turn
+	By    string
+	Token Token
+}
+
+// Summarized is the one end of an [AskSummary]. Blocked says that a hook did not
+// let it be made.
+type Summarized struct {
+	Ticket  Ticket
+	Text    string
+	Tokens  event.Tokens
+	Bytes   int // of the text as it came
+	Failure *event.Failure
+	Blocked string // who blocked it
+	Cut     bool
 }
 
 // Go starts a turn without new input: on nothing, or, with Held set, on all
@@ -207,6 +253,10 @@ func (Submit) input()        {}
 func (Go) input()            {}
 func (Clear) input()         {}
 func (Remove) input()        {}
+func (Edit) input()          {}
+func (Rewind) input()        {}
+func (Compact) input()       {}
+func (Summarized) input()    {}
 func (Tripped) input()       {}
 func (Streamed) input()      {}
 func (Answered) input()      {}
@@ -244,6 +294,26 @@ type Sync struct{}
 type Arm struct {
 	Turn   int
 	Inputs []event.InputID
+}
+
+// Join makes the open turn stoppable by inputs that have entered it, too.
+type Join struct {
+	Turn   int
+	Inputs []event.InputID
+}
+
+// Break ends an attempt from our side: a guard did it. Its [Answered] follows
+// as ever.
+type Break struct{ Ticket Ticket }
+
+// AskSummary asks the model for a summary of Messages, once the hooks before a
+// compaction have let it. One [Summarized] follows.
+type AskSummary struct {
+	Ticket   Ticket
+	Turn     int
+	Why      string
+	Config   event.ModelConfig
+	Messages []event.Message // read only; the last one asks for the summary
 }
 
 // Retire closes the turn's coordinator: from here on nothing can stop it.
@@ -313,27 +383,30 @@ type Trip struct{ Cause interrupt.Cause }
 type Wake struct{}
 
 // Show tells the surfaces of a change that no record says. State is one of
-// "running", "stopping", "waiting", "retrying", "storage_failed", "storage_ok",
-// "bug"; Text says more.
+// "running", "stopping", "waiting", "retrying", "compacting", "warning",
+// "storage_failed", "storage_ok", "bug"; Text says more.
 type Show struct{ State, Text string }
 
-func (Append) effect()    {}
-func (Sync) effect()      {}
-func (Arm) effect()       {}
-func (Retire) effect()    {}
-func (Ask) effect()       {}
-func (Judge) effect()     {}
-func (RunCall) effect()   {}
-func (Question) effect()  {}
-func (Reply) effect()     {}
-func (SetTimer) effect()  {}
-func (StopTimer) effect() {}
-func (JudgeTurn) effect() {}
-func (RunHooks) effect()  {}
-func (Publish) effect()   {}
-func (Trip) effect()      {}
-func (Wake) effect()      {}
-func (Show) effect()      {}
+func (Append) effect()     {}
+func (Sync) effect()       {}
+func (Arm) effect()        {}
+func (Join) effect()       {}
+func (Break) effect()      {}
+func (AskSummary) effect() {}
+func (Retire) effect()     {}
+func (Ask) effect()        {}
+func (Judge) effect()      {}
+func (RunCall) effect()    {}
+func (Question) effect()   {}
+func (Reply) effect()      {}
+func (SetTimer) effect()   {}
+func (StopTimer) effect()  {}
+func (JudgeTurn) effect()  {}
+func (RunHooks) effect()   {}
+func (Publish) effect()    {}
+func (Trip) effect()       {}
+func (Wake) effect()       {}
+func (Show) effect()       {}
 
 // Timer names a timer of the session.
 type Timer string
@@ -343,19 +416,41 @@ const (
 	TimerBackoff Timer = "backoff" // next attempt
 	TimerGrace   Timer = "grace"   // the turn's own goroutines are cut
 	TimerWall    Timer = "wall"    // the turn's time budget
+	TimerStall   Timer = "stall"   // nothing useful came from the model
 	TimerStorage Timer = "storage" // try the disk again
 )
 
-// Traits is what the dispatcher needs to know of a tool.
+// Traits is what the dispatcher and the guards need to know of a tool.
 type Traits struct {
 	Concurrent bool // may run beside other concurrent calls
+	Waits      bool // is there to be asked again: equal calls of it are no loop
 }
+
+// Guards configures what judges a turn's progress (GRD-09). The zero value has
+// every guard at work with its defaults.
+type Guards struct {
+	Stall guard.StallLimits
+	Loop  guard.LoopLimits
+	Calls guard.CallLimits
+	OnStall,
+	OnLoop,
+	OnCalls guard.Mode
+	NoWake bool // a stall ends the turn, nothing starts another
+}
+
+// Price is what a model's tokens cost, in US dollars a million.
+type Price struct{ Input, Output float64 }
 
 // Options shape a session's turns. The zero value gets the defaults named here.
 type Options struct {
 	Config     event.ModelConfig
 	Tools      map[string]Traits
-	Budget     guard.Budget  // of each turn
+	Budget     guard.Budget // of each turn
+	Session    guard.Budget // of all turns of the session together
+	Price      Price        // zero: no cost is counted
+	Context    int          // tokens that the model takes; 0: not known, and no summary is made ahead
+	CompactAt  float64      // part of Context from which on a summary is made; 0 means 0.8
+	Guards     Guards
 	Attempts   int           // per step; 0 means 4
 	Backoff    time.Duration // first wait, doubled each time; 0 means 500 ms
 	BackoffMax time.Duration // 0 means 30 s
@@ -391,5 +486,8 @@ func (o Options) withDefaults() Options {
 	ori(&o.Parallel, 8)
 	ori(&o.PackBytes, 4<<10)
 	ori(&o.Answer, 32<<20)
+	if o.CompactAt == 0 {
+		o.CompactAt = 0.8
+	}
 	return o
 }

@@ -3,12 +3,14 @@ package turn
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/guard"
 	"github.com/ripcord-go/ripcord/inbox"
 )
 
@@ -32,22 +34,62 @@ type Ledger struct {
 	Usage    Usage
 	Unknown  map[event.Type]int // types this build does not know, counted
 	TurnOf   map[event.InputID]int
+	Spent    Spent // by all turns together
+	Wakes    Wakes
+	Places   guard.Places // where streams were cut
 
-	from map[int]int // turn number → length of the history before it
-	open *Step       // open step
-	news []string    // ends of jobs that the model is told of at the next step
+	past map[int]*past // turns that can be hidden, by number
+	open *Step         // open step
+	news []string      // ends of jobs that the model is told of at the next step
+
+	largest map[source]int // longest argument that came through whole
 }
 
-// Usage adds up tokens; Complete is false once a part is not known.
+// past is what hiding a turn needs.
+type past struct {
+	before int // length of the history before it
+	claims []event.InboxClaimed
+	news   []string // told in it
+}
+
+// Spent is what the session's turns used, but for tokens.
+type Spent struct {
+	Steps int
+	Calls int
+	Wall  time.Duration // by the records' clock
+	began time.Time     // of the open turn
+}
+
+// Wakes counts what the stall guard started.
+type Wakes struct {
+	InRow int       // since the last completed turn or a person's input
+	Last  time.Time // zero: never
+}
+
+// Usage adds up tokens; Complete is false once a part is not known. Estimate is
+// our guess of the part that no provider counted, nil where there is none.
 type Usage struct {
 	Tokens   event.Tokens
+	Estimate event.Tokens
+	Cost     float64 // US dollars, of both
 	Complete bool
+}
+
+// All is the sum of what is known and what is guessed.
+func (u Usage) All() (n int64) {
+	for _, t := range []*int64{u.Tokens.Input, u.Tokens.Output, u.Estimate.Input, u.Estimate.Output} {
+		if t != nil {
+			n += *t
+		}
+	}
+	return n
 }
 
 // Turn is one turn as folded: what its summary and its ending are made of.
 type Turn struct {
 	Number  int
 	Kind    event.TurnKind
+	RetryOf int
 	Address event.InputID // first input, or the turn's own where it has none
 	Inputs  []event.InputID
 	Step    int // last step that started
@@ -140,7 +182,7 @@ func innerID(call event.CallID, n int) event.CallID {
 
 // NewLedger returns a ledger that stands before the first record.
 func NewLedger() *Ledger {
-	return &Ledger{Usage: Usage{Complete: true}, from: map[int]int{}, TurnOf: map[event.InputID]int{}}
+	return &Ledger{Usage: Usage{Complete: true}, past: map[int]*past{}, TurnOf: map[event.InputID]int{}, largest: map[source]int{}}
 }
 
 // OpenStep returns the open step, nil if none.
@@ -175,7 +217,7 @@ func (l *Ledger) fold(r *event.Record, p event.Payload) {
 		l.Header = p
 	case event.LeaseTaken:
 		l.Lease = p.Owner
-	case event.InboxAccepted, event.InboxEdited, event.InboxDropped:
+	case event.InboxAccepted, event.InboxEdited, event.InboxDropped, event.InboxReturned:
 	case event.TurnStarted, event.TurnEnded, event.StepStarted, event.StepEnded, event.InboxClaimed, event.TurnMarked:
 		l.foldTurn(r, p)
 	case event.UserMessage:
@@ -191,19 +233,21 @@ func (l *Ledger) fold(r *event.Record, p event.Payload) {
 	case event.ProcessStarted, event.ProcessEnded, event.ProcessSurvived, event.JobStarted, event.JobEnded, event.JobAdopted, event.JobKept:
 		l.foldProcess(r, p)
 	case event.Rewound:
-		if n, ok := l.from[p.From]; ok && n <= len(l.History) {
-			l.History = l.History[:n:n]
-		}
+		l.hide(p.From)
 	case event.CompactionSummary:
-		l.History = []event.Message{{Role: event.RoleUser, Content: p.Content}}
-		l.from = map[int]int{}
+		kept := l.History[len(l.History)-min(p.Kept, len(l.History)):]
+		l.History = append([]event.Message{{Role: event.RoleUser, Content: p.Content}}, kept...)
+		l.past = map[int]*past{} // a place in the history is none in the shorter one (INT-71)
+		l.Box.Forget()
 	case event.Unknown:
 		if l.Unknown == nil {
 			l.Unknown = map[event.Type]int{}
 		}
 		l.Unknown[p.Name]++
+	case event.GuardVerdict, event.GuardWake:
+		l.foldGuard(r, p)
 	case event.SessionForked, event.HookInvoked, event.HookVerdict, event.CompactionStarted, event.CompactionEnded,
-		event.GuardVerdict, event.GuardWake, event.SubAgentLinked, event.RepairBegun, event.RepairCommitted, event.TornSaved:
+		event.SubAgentLinked, event.RepairBegun, event.RepairCommitted, event.TornSaved:
 	}
 }
 
@@ -212,22 +256,33 @@ func (l *Ledger) say(m event.Message) { l.History = append(l.History, m) }
 func (l *Ledger) foldTurn(r *event.Record, p event.Payload) {
 	switch p := p.(type) {
 	case event.TurnStarted:
-		l.from[r.Turn] = len(l.History)
-		l.Turn = &Turn{Number: r.Turn, Kind: p.Kind, Address: p.Input, Usage: Usage{Complete: true}}
+		l.past[r.Turn] = &past{before: len(l.History)}
+		l.Turn = &Turn{Number: r.Turn, Kind: p.Kind, RetryOf: p.RetryOf, Address: p.Input, Usage: Usage{Complete: true}}
+		l.Spent.began = r.Time
 		if p.Input != "" {
 			l.TurnOf[p.Input] = r.Turn
 		}
 	case event.InboxClaimed:
 		l.Turn.Inputs = append(l.Turn.Inputs, p.ID)
 		l.TurnOf[p.ID] = r.Turn
+		if past := l.past[r.Turn]; past != nil {
+			past.claims = append(past.claims, p)
+		}
+		if l.Box.Taken().Kind != event.TurnWake {
+			l.Wakes.InRow = 0
+		}
 		l.say(l.claimed(p))
 	case event.StepStarted:
 		for _, text := range l.news {
 			l.say(event.Message{Role: event.RoleUser, Content: event.TextOf(text)})
 		}
+		if past := l.past[r.Turn]; past != nil {
+			past.news = append(past.news, l.news...)
+		}
 		l.news = nil
 		l.open = &Step{Number: r.Step}
 		l.Turn.Step = r.Step
+		l.Spent.Steps++
 	case event.StepEnded:
 		for _, c := range l.open.Calls {
 			l.say(event.Message{Role: event.RoleTool, Content: c.Ended.Content, Call: c.ID, Name: c.Name, Error: c.Ended.Error})
@@ -240,7 +295,52 @@ func (l *Ledger) foldTurn(r *event.Record, p event.Payload) {
 		}
 	case event.TurnEnded:
 		l.Turn.End = &p
+		l.Spent.Wall += max(r.Time.Sub(l.Spent.began), 0)
+		if p.Outcome == event.TurnCompleted && l.Turn.Kind != event.TurnCompact {
+			l.Wakes.InRow = 0
+		}
 	}
+}
+
+// hide takes the turns from n on out of the context. What the model was told in
+// them of the outside it is told again.
+func (l *Ledger) hide(n int) {
+	p := l.past[n]
+	if p == nil || p.before > len(l.History) {
+		return
+	}
+	l.History = l.History[:p.before:p.before]
+	var news []string
+	for _, k := range slices.Sorted(maps.Keys(l.past)) {
+		if k >= n {
+			news = append(news, l.past[k].news...)
+			delete(l.past, k)
+		}
+	}
+	l.news = append(news, l.news...)
+}
+
+// Hideable reports whether turn n can be hidden: it is in the context and no
+// summary stands for it.
+func (l *Ledger) Hideable(n int) bool { return l.past[n] != nil }
+
+// RetryPoint returns the last turn if it can be asked again as if it had never
+// been, 0 if not: it ended so, was not hidden, and no summary was made since.
+func (l *Ledger) RetryPoint() int {
+	if t := l.Turn; t != nil && t.End != nil && t.End.Outcome.KeepsRetryPoint() && l.past[t.Number] != nil {
+		return t.Number
+	}
+	return 0
+}
+
+// claimedIn returns the inputs that the turns from n on had processed.
+func (l *Ledger) claimedIn(n int) (out []event.InboxClaimed) {
+	for _, k := range slices.Sorted(maps.Keys(l.past)) {
+		if k >= n {
+			out = append(out, l.past[k].claims...)
+		}
+	}
+	return out
 }
 
 func (l *Ledger) foldModel(p event.Payload) {
@@ -260,11 +360,11 @@ func (l *Ledger) foldModel(p event.Payload) {
 		l.Usage.add(p)
 		if l.Turn != nil {
 			l.Turn.Usage.add(p)
-			if p.Complete {
+			if p.Complete && p.Attempt > 0 {
 				l.Turn.Counted++
 			}
 		}
-		if l.open != nil {
+		if l.open != nil && p.Attempt > 0 {
 			l.open.counted = p.Attempt
 		}
 	case event.AttemptFailed:
@@ -284,6 +384,13 @@ func (u *Usage) add(p event.UsageCounted) {
 	}
 	sum(&u.Tokens.Input, p.Tokens.Input)
 	sum(&u.Tokens.Output, p.Tokens.Output)
+	if e := p.Estimate; e != nil {
+		sum(&u.Estimate.Input, e.Input)
+		sum(&u.Estimate.Output, e.Output)
+	}
+	if p.Cost != nil {
+		u.Cost += *p.Cost
+	}
 	u.Complete = u.Complete && p.Complete
 }
 
@@ -354,6 +461,8 @@ func (l *Ledger) foldCall(r *event.Record, p event.Payload) {
 		c := &Call{ID: r.Call, Turn: r.Turn, Step: r.Step, Index: p.Index, Name: p.Name, Args: p.Args, BadArgs: p.BadArgs}
 		l.open.Calls = append(l.open.Calls, c)
 		l.Turn.Calls = append(l.Turn.Calls, c)
+		l.Spent.Calls++
+		l.cameThrough(p)
 		return
 	}
 	c := l.open.Call(r.Call)

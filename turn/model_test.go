@@ -453,8 +453,8 @@ func TestPackingBoundsARecordInBytesPiecesAndTime(t *testing.T) {
 	d := newDesk(t, turn.Options{})
 	d.submit("go")
 	set := must[turn.Ask](d)
-	for range 1000 {
-		d.stream(say("word "))
+	for i := range 1000 {
+		d.stream(say(fmt.Sprintf("w%d ", i*i)))
 	}
 	chunks := payloads[event.Chunk](t, d.recs)
 	if n := len(chunks); n < 1000/64 || n > 20 {
@@ -470,7 +470,7 @@ func TestPackingBoundsARecordInBytesPiecesAndTime(t *testing.T) {
 		t.Errorf("%d records, %d timers", len(chunks), timers)
 	}
 	before := len(d.recs)
-	d.tell(turn.Streamed{Ticket: set.Ticket, Delta: say(strings.Repeat("x", 5000))})
+	d.tell(turn.Streamed{Ticket: set.Ticket, Delta: say(strings.Repeat("x", 5000))}) // one piece: more than a record holds
 	if len(d.recs) == before {
 		t.Error("5000 bytes wait for a timer")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/guard"
+	"github.com/ripcord-go/ripcord/inbox"
 	"github.com/ripcord-go/ripcord/interrupt"
 )
 
@@ -25,33 +26,39 @@ import (
 //	  │                                     │ settled, books closed
 //	  └────── terminal event ─────────── ending ◀─────────────────┘
 //
-// Calls may start while the phase is asking, see [State.eager].
+// From armed, gating, asking, waiting and calling the way to the next request
+// may lead through compacting, which goes on to asking, or to ending where the
+// turn was for the summary alone. Asking follows asking where a text that steers
+// came in before the turn's own end. Calls may start while the phase is asking,
+// see [State.eager].
 type Phase int
 
 const (
-	PhaseIdle      Phase = iota // no turn
-	PhaseArmed                  // a turn can be stopped and has not begun
-	PhaseGating                 // it has begun; hooks say whether it goes on
-	PhaseAsking                 // an attempt is under way
-	PhaseWaiting                // between two attempts
-	PhaseCalling                // calls are judged and run
-	PhaseUnwinding              // the turn was cut; what runs settles
-	PhaseEnding                 // books are closed; hooks run, then turn/end
+	PhaseIdle       Phase = iota // no turn
+	PhaseArmed                   // a turn can be stopped and has not begun
+	PhaseGating                  // it has begun; hooks say whether it goes on
+	PhaseAsking                  // an attempt is under way
+	PhaseWaiting                 // between two attempts
+	PhaseCalling                 // calls are judged and run
+	PhaseCompacting              // a summary is made of what stands before
+	PhaseUnwinding               // the turn was cut; what runs settles
+	PhaseEnding                  // books are closed; hooks run, then turn/end
 )
 
 func (p Phase) String() string {
-	return [...]string{"idle", "armed", "gating", "asking", "waiting", "calling", "unwinding", "ending"}[p]
+	return [...]string{"idle", "armed", "gating", "asking", "waiting", "calling", "compacting", "unwinding", "ending"}[p]
 }
 
 var arrows = map[Phase][]Phase{
-	PhaseIdle:      {PhaseArmed},
-	PhaseArmed:     {PhaseGating, PhaseAsking, PhaseUnwinding, PhaseIdle},
-	PhaseGating:    {PhaseAsking, PhaseUnwinding},
-	PhaseAsking:    {PhaseWaiting, PhaseCalling, PhaseUnwinding, PhaseEnding},
-	PhaseWaiting:   {PhaseAsking, PhaseUnwinding},
-	PhaseCalling:   {PhaseAsking, PhaseWaiting, PhaseUnwinding, PhaseEnding},
-	PhaseUnwinding: {PhaseEnding},
-	PhaseEnding:    {PhaseIdle},
+	PhaseIdle:       {PhaseArmed},
+	PhaseArmed:      {PhaseGating, PhaseAsking, PhaseCompacting, PhaseUnwinding, PhaseIdle},
+	PhaseGating:     {PhaseAsking, PhaseCompacting, PhaseUnwinding},
+	PhaseAsking:     {PhaseAsking, PhaseWaiting, PhaseCalling, PhaseCompacting, PhaseUnwinding, PhaseEnding},
+	PhaseWaiting:    {PhaseAsking, PhaseCompacting, PhaseUnwinding},
+	PhaseCalling:    {PhaseAsking, PhaseWaiting, PhaseCompacting, PhaseUnwinding, PhaseEnding},
+	PhaseCompacting: {PhaseAsking, PhaseUnwinding, PhaseEnding},
+	PhaseUnwinding:  {PhaseEnding},
+	PhaseEnding:     {PhaseIdle},
 }
 
 // State is one session's state machine: the ledger of what is recorded, and
@@ -69,6 +76,7 @@ type State struct {
 	ending  Closing
 	armed   []event.InputID // what the armed turn will claim
 	kind    event.TurnKind
+	retryOf int           // the hidden turn that the armed one repeats
 	address event.InputID // of a turn without input
 	cause   *interrupt.Cause
 	stopAt  event.Seq // last record when cause came
@@ -83,6 +91,8 @@ type State struct {
 	failures  int       // attempts of earlier steps that failed, with no whole answer since
 	notBefore time.Time // of the next step's first request
 	truncated string    // why the answer was cut, sticky over later steps
+	watch     watch     // what the guards know of the turn
+	ratio     float64   // tokens a byte of a request, as last counted; 0: unknown
 
 	held    map[event.InputID]bool // waiting input that no turn takes by itself
 	dropped []string               // thrown away unrun while the turn ran
@@ -100,7 +110,9 @@ type State struct {
 type attempt struct {
 	ticket  Ticket
 	running bool
-	bytes   int // streamed so far
+	broke   *breakage // why we end it
+	asked   int       // bytes of its request
+	bytes   int       // streamed so far
 	finish  event.FinishReason
 	tokens  event.Tokens
 	counted bool
@@ -139,25 +151,26 @@ func (s *State) Broken() *event.Failure { return s.broken }
 
 // Hears reports whether deltas of the attempt t are still taken.
 func (s *State) Hears(t Ticket) bool {
-	return s.phase == PhaseAsking && s.attempt.running && t == s.attempt.ticket
+	return s.phase == PhaseAsking && s.attempt.running && s.attempt.broke == nil && t == s.attempt.ticket
+}
+
+// Busy reports whether a turn is under way: one whose end was published is not.
+func (s *State) Busy() bool {
+	return s.phase != PhaseIdle && (s.phase != PhaseEnding || s.turn != 0)
 }
 
 // Stopping reports whether the open turn is being closed before its own end.
-func (s *State) Stopping() bool { return s.how != nil && s.phase != PhaseIdle }
+func (s *State) Stopping() bool { return s.how != nil && s.Busy() }
 
 // Step tells the machine what happened at now and returns what is to be done,
 // in order.
 func (s *State) Step(now time.Time, in Input) []Effect {
 	s.now, s.out = now, nil
 	switch in := in.(type) {
-	case Submit:
-		s.submit(in)
-	case Go:
-		s.goOn(in)
-	case Clear:
-		s.clear(in)
-	case Remove:
-		s.remove(in)
+	case Submit, Go, Clear, Remove, Edit, Rewind, Compact:
+		s.wished(in)
+	case Summarized:
+		s.summarized(in)
 	case Woken:
 		s.woken()
 	case Tripped:
@@ -205,7 +218,7 @@ func (s *State) Step(now time.Time, in Input) []Effect {
 	}
 	if s.fatal != nil && s.how == nil {
 		switch s.phase {
-		case PhaseGating, PhaseAsking, PhaseWaiting, PhaseCalling:
+		case PhaseGating, PhaseAsking, PhaseWaiting, PhaseCalling, PhaseCompacting:
 			s.cut(&How{Outcome: event.TurnFailed, Error: s.fatal})
 		case PhaseIdle, PhaseArmed, PhaseUnwinding, PhaseEnding:
 		}
@@ -213,6 +226,26 @@ func (s *State) Step(now time.Time, in Input) []Effect {
 	out := s.out
 	s.out = nil
 	return out
+}
+
+// wished does what people ask of the session beside its turn.
+func (s *State) wished(in Input) {
+	switch in := in.(type) {
+	case Submit:
+		s.submit(in)
+	case Go:
+		s.goOn(in)
+	case Clear:
+		s.clear(in)
+	case Remove:
+		s.remove(in)
+	case Edit:
+		s.edit(in)
+	case Rewind:
+		s.rewind(in)
+	case Compact:
+		s.compactNow(in)
+	}
 }
 
 func (s *State) do(e ...Effect) { s.out = append(s.out, e...) }
@@ -337,34 +370,13 @@ func (s *State) accepting(t Token) bool {
 	return false
 }
 
-func (s *State) submit(in Submit) {
-	a := in.Accepted
-	if id, known := s.Box.ByKey(a.Key); known {
-		s.do(Reply{Token: in.Token, Value: id})
-		return
-	}
-	if !s.accepting(in.Token) {
-		return
-	}
-	if !s.emit(a, "") {
-		s.refuse(in.Token, event.FailUsage, "the input was not accepted: its id is taken", "submit it under a new id")
-		return
-	}
-	s.do(Sync{})
-	s.refused = map[Token]event.InputID{in.Token: a.ID}
-	if s.phase == PhaseIdle {
-		s.arm(event.TurnInput, "", a.ID)
-	}
-	s.do(Reply{Token: in.Token, Value: a.ID})
-	s.wake()
-}
-
 // arm makes the next turn stoppable before whoever asked for it is answered.
 func (s *State) arm(kind event.TurnKind, address event.InputID, inputs ...event.InputID) {
 	s.to(PhaseArmed)
 	s.kind, s.address, s.armed = kind, address, inputs
 	s.how, s.cause, s.fatal, s.truncated, s.dropped = nil, nil, nil, "", nil
-	s.failures, s.notBefore = 0, time.Time{}
+	s.failures, s.notBefore, s.retryOf = 0, time.Time{}, 0
+	s.watch = newWatch(s.opts)
 	named := inputs
 	if address != "" {
 		named = append(named[:len(named):len(named)], address)
@@ -426,25 +438,6 @@ func (s *State) clear(in Clear) {
 	s.do(Reply{Token: in.Token, Value: texts})
 }
 
-// remove drops one input that waits and is no turn's yet.
-func (s *State) remove(in Remove) {
-	_, waits := s.Box.Get(in.ID)
-	own := s.phase == PhaseArmed && slices.Contains(s.armed, in.ID)
-	if !waits || own || !s.emit(event.InboxDropped{ID: in.ID, Why: "removed", By: in.By}, "") {
-		s.do(Reply{Token: in.Token, Err: ErrNotNow})
-		return
-	}
-	delete(s.held, in.ID)
-	s.do(Sync{}, Reply{Token: in.Token})
-}
-
-// hold sets aside what waits: it runs when somebody says so.
-func (s *State) hold() {
-	for _, e := range s.Box.Waiting() {
-		s.held[e.ID] = true
-	}
-}
-
 // Held returns the texts that wait and that no turn takes by itself, in order.
 func (s *State) Held() []string {
 	var out []string
@@ -456,6 +449,18 @@ func (s *State) Held() []string {
 	return out
 }
 
+// Waits returns what waits, in order, and which of it is held.
+func (s *State) Waits() ([]inbox.Entry, map[event.InputID]bool) {
+	waiting := s.Box.Waiting()
+	held := make(map[event.InputID]bool, len(waiting))
+	for _, e := range waiting {
+		if s.held[e.ID] {
+			held[e.ID] = true
+		}
+	}
+	return waiting, held
+}
+
 // after looks for the next turn once one has ended.
 func (s *State) after() {
 	if s.closed || s.broken != nil {
@@ -463,7 +468,11 @@ func (s *State) after() {
 	}
 	for _, e := range s.Box.Waiting() {
 		if !s.held[e.ID] {
-			s.arm(event.TurnInput, "", e.ID)
+			kind := event.TurnInput
+			if e.Kind != "" {
+				kind = e.Kind
+			}
+			s.arm(kind, "", e.ID)
 			s.wake()
 			return
 		}
@@ -511,10 +520,15 @@ func (s *State) fired(t Timer) {
 			s.request()
 		}
 	case TimerGrace:
-		if s.phase == PhaseUnwinding {
+		switch {
+		case s.phase == PhaseUnwinding:
 			s.attempt.running = false // fenced: its late answer names a dead attempt
 			s.settle()
+		case s.phase == PhaseAsking && s.attempt.running && s.attempt.broke != nil:
+			s.answered(Answered{Ticket: s.attempt.ticket})
 		}
+	case TimerStall:
+		s.silent()
 	case TimerWall:
 		if s.turn != 0 && s.how == nil && s.phase != PhaseEnding {
 			s.do(Trip{interrupt.Cause{Reason: interrupt.BudgetExceeded, Who: string(TimerWall), At: s.now}})

@@ -29,14 +29,16 @@ func (s *State) streamed(in Streamed) {
 	if s.tooMuch(in.Delta) {
 		return
 	}
+	s.alive(in.Delta)
 	switch d := in.Delta.(type) {
 	case event.TextDelta:
 		s.put(event.Chunk{Block: d.Block, Kind: event.ChunkText}, d.Text)
+		s.feed(d.Block, "text", d.Text)
 	case event.ReasoningDelta:
 		s.put(event.Chunk{Block: d.Block, Kind: event.ChunkReasoning}, d.Text)
+		s.feed(d.Block, "reasoning", d.Text)
 		if d.Signature != "" || d.Data != "" {
-			s.pack.chunk.Signature, s.pack.chunk.Data, s.pack.chunk.Provider, s.pack.chunk.Done = d.Signature, d.Data, d.Provider, true
-			s.flush()
+			s.sign(d)
 		}
 	case event.CallStart:
 		s.flush()
@@ -49,6 +51,7 @@ func (s *State) streamed(in Streamed) {
 			return // of no call that was started, or of one that runs
 		}
 		s.put(event.Chunk{Block: d.Block, Kind: event.ChunkArgs}, d.Text)
+		s.feed(d.Block, "args", d.Text)
 	case event.CallEnd:
 		if !s.calls(d.Block) || s.ahead(d.Block) {
 			return
@@ -56,6 +59,7 @@ func (s *State) streamed(in Streamed) {
 		s.put(event.Chunk{Block: d.Block, Kind: event.ChunkArgs}, "")
 		s.pack.chunk.Done = true
 		s.flush()
+		s.another(d.Block)
 		s.eager()
 	case event.UsageDelta:
 		t := d.Usage
@@ -68,6 +72,17 @@ func (s *State) streamed(in Streamed) {
 	case event.Finish:
 		s.attempt.finish = d.Reason
 	}
+}
+
+// sign ends a block of reasoning with its provider's bytes. A guard may have
+// ended the attempt at its last words.
+func (s *State) sign(d event.ReasoningDelta) {
+	if !s.pack.open {
+		s.put(event.Chunk{Block: d.Block, Kind: event.ChunkReasoning}, "")
+	}
+	c := &s.pack.chunk
+	c.Signature, c.Data, c.Provider, c.Done = d.Signature, d.Data, d.Provider, true
+	s.flush()
 }
 
 // tooMuch ends a turn whose answer has no end: nothing from outside is without

@@ -18,13 +18,17 @@ type Summary struct {
 	Step    int // 1-based
 	Text    string
 	Usage   event.Tokens
-	Whole   bool
-	Calls   []CallSummary
-	Dropped []string // thrown away unrun by the interrupt
-	Held    []string // waiting, not run by itself
-	Jobs    []event.JobID
-	Error   *event.Failure
-	Unsaved bool // the ending could not be written: see Error
+	// Estimate is our guess of what no provider counted, Cost that of both; nil
+	// where there is none.
+	Estimate event.Tokens
+	Cost     *float64
+	Whole    bool
+	Calls    []CallSummary
+	Dropped  []string // thrown away unrun by the interrupt
+	Held     []string // waiting, not run by itself
+	Jobs     []event.JobID
+	Error    *event.Failure
+	Unsaved  bool // the ending could not be written: see Error
 }
 
 // CallSummary is one call of the turn.
@@ -48,7 +52,11 @@ func (s Summary) Unclear() bool {
 // ended.
 func Summarize(l *Ledger) Summary {
 	t := l.Turn
-	sum := Summary{Turn: t.Number, Inputs: t.Inputs, Step: t.Step, Text: t.Text, Usage: t.Usage.Tokens}
+	sum := Summary{Turn: t.Number, Inputs: t.Inputs, Step: t.Step, Text: t.Text, Usage: t.Usage.Tokens, Estimate: t.Usage.Estimate}
+	if t.Usage.Cost > 0 {
+		cost := t.Usage.Cost
+		sum.Cost = &cost
+	}
 	if t.Address != "" && !slices.Contains(t.Inputs, t.Address) {
 		sum.Inputs = append(slices.Clone(t.Inputs), t.Address) // who asked for it waits under this name
 	}

@@ -28,10 +28,10 @@ func TestARefusedInputGivesItsKeyBack(t *testing.T) {
 		t.Errorf("while the disk is full the key is answered with %v", r.Value)
 	}
 	d.tell(turn.StorageWorks{})
-	if r := offer("i_2"); r.Err != nil || r.Value != event.InputID("i_2") || d.s.Turn == nil || d.s.Turn.Inputs[0] != "i_2" {
+	if r := offer("i_2"); r.Err != nil || r.Value != (turn.Taken{ID: "i_2", Where: turn.Running}) || d.s.Turn == nil || d.s.Turn.Inputs[0] != "i_2" {
 		t.Errorf("the repeated submit is answered %v, %v", r.Value, r.Err)
 	}
-	if r := offer("i_3"); r.Value != event.InputID("i_2") {
+	if r := offer("i_3"); r.Value != (turn.Taken{ID: "i_2", Where: turn.Known}) {
 		t.Errorf("the key is used and yet answered with %v", r.Value)
 	}
 }

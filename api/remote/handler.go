@@ -20,6 +20,7 @@ func Handler(svc api.Service) http.Handler {
 	mux := http.NewServeMux()
 	sessionMethods(mux, svc)
 	turnMethods(mux, svc)
+	inboxMethods(mux, svc)
 	journalMethods(mux, svc)
 	jobMethods(mux, svc)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -64,6 +65,27 @@ func turnMethods(mux *http.ServeMux, svc api.Service) {
 	method(mux, "interrupt", svc.Interrupt)
 	method(mux, "decide", func(ctx context.Context, a api.DecideRequest) (none, error) {
 		return none{}, svc.Decide(ctx, a)
+	})
+}
+
+func inboxMethods(mux *http.ServeMux, svc api.Service) {
+	method(mux, "inbox", func(ctx context.Context, a sessionArg) ([]api.Waiting, error) {
+		return svc.Inbox(ctx, a.Session)
+	})
+	method(mux, "edit_input", func(ctx context.Context, a api.EditRequest) (none, error) {
+		return none{}, svc.EditInput(ctx, a)
+	})
+	method(mux, "remove_input", func(ctx context.Context, a inputArg) (none, error) {
+		return none{}, svc.RemoveInput(ctx, a.Session, a.Input)
+	})
+	method(mux, "clear_inbox", func(ctx context.Context, a sessionArg) ([]string, error) {
+		return svc.ClearInbox(ctx, a.Session)
+	})
+	method(mux, "retry", svc.Retry)
+	method(mux, "rewind", svc.Rewind)
+	method(mux, "fork", svc.Fork)
+	method(mux, "compact", func(ctx context.Context, a sessionArg) (api.Submitted, error) {
+		return svc.Compact(ctx, a.Session)
 	})
 }
 

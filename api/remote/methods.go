@@ -41,6 +41,48 @@ func (c *Client) RunHeld(ctx context.Context, id event.SessionID) (api.Submitted
 	return call[api.Submitted](ctx, c, "run-held", sessionArg{id})
 }
 
+// Inbox implements api.Service.
+func (c *Client) Inbox(ctx context.Context, id event.SessionID) ([]api.Waiting, error) {
+	return call[[]api.Waiting](ctx, c, "inbox", sessionArg{id})
+}
+
+// EditInput implements api.Service.
+func (c *Client) EditInput(ctx context.Context, req api.EditRequest) error {
+	_, err := call[none](ctx, c, "edit_input", req)
+	return err
+}
+
+// RemoveInput implements api.Service.
+func (c *Client) RemoveInput(ctx context.Context, id event.SessionID, input event.InputID) error {
+	_, err := call[none](ctx, c, "remove_input", inputArg{id, input})
+	return err
+}
+
+// ClearInbox implements api.Service.
+func (c *Client) ClearInbox(ctx context.Context, id event.SessionID) ([]string, error) {
+	return call[[]string](ctx, c, "clear_inbox", sessionArg{id})
+}
+
+// Retry implements api.Service.
+func (c *Client) Retry(ctx context.Context, req api.RetryRequest) (api.Submitted, error) {
+	return call[api.Submitted](ctx, c, "retry", req)
+}
+
+// Rewind implements api.Service.
+func (c *Client) Rewind(ctx context.Context, req api.RewindRequest) (api.Rewound, error) {
+	return call[api.Rewound](ctx, c, "rewind", req)
+}
+
+// Fork implements api.Service.
+func (c *Client) Fork(ctx context.Context, req api.ForkRequest) (event.SessionID, error) {
+	return call[event.SessionID](ctx, c, "fork", req)
+}
+
+// Compact implements api.Service.
+func (c *Client) Compact(ctx context.Context, id event.SessionID) (api.Submitted, error) {
+	return call[api.Submitted](ctx, c, "compact", sessionArg{id})
+}
+
 // Wait implements api.Service.
 func (c *Client) Wait(ctx context.Context, id event.SessionID, input event.InputID) (api.Result, error) {
 	w, err := call[*wireResult](ctx, c, "wait", inputArg{id, input})

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -13,7 +15,11 @@ import (
 // the turn's closing nor the exit.
 func TestAReaderThatDoesNotReadDoesNotHoldUpASignal(t *testing.T) {
 	dir := t.TempDir()
-	script := put(t, filepath.Join(dir, "script.txt"), "default\n  repeat 4000 text \"words that fill a pipe which nobody reads. \"\n  hang\n")
+	var lines strings.Builder
+	for i := range 6000 { // each its own: who repeats himself is stopped
+		fmt.Fprintf(&lines, "  text \"%d words, %x of them in a pipe which nobody reads. \"\n", i*7919, i*i)
+	}
+	script := put(t, filepath.Join(dir, "script.txt"), "default\n"+lines.String()+"  hang\n")
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -141,7 +141,7 @@ type taskStatus struct{}
 
 // Spec implements [tool.Tool].
 func (taskStatus) Spec() tool.Spec {
-	return tool.Spec{Name: "task_status", Effect: tool.Pure, Concurrent: true,
+	return tool.Spec{Name: "task_status", Effect: tool.Pure, Waits: true, Concurrent: true,
 		Description: fmt.Sprintf("Say how a sub-agent stands, with its answer if it has ended; without an id, how all stand that were started in the background. "+
 			"wait_seconds waits for its end, at most %d.", longestWait),
 		Schema: json.RawMessage(fmt.Sprintf(`{"type":"object","additionalProperties":false,"properties":{`+idOnly+

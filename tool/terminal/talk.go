@@ -97,7 +97,7 @@ type poll struct{ s *Terminals }
 
 // Spec implements [tool.Tool].
 func (c *poll) Spec() tool.Spec {
-	return tool.Spec{Name: "terminal_poll", Effect: tool.Pure,
+	return tool.Spec{Name: "terminal_poll", Effect: tool.Pure, Waits: true,
 		Description: "Read what a terminal has printed since the last look, and wait for more. If it is long, head and tail are given and the number of bytes left out. " +
 			"If the command has ended, the result says how. An interrupt of this wait ends a terminal that was started in this turn; an older one runs on.",
 		Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["id"],"properties":{` + idField + `,` + waitFields(pollWait, pollQuiet) + `}}`)}

@@ -1,0 +1,180 @@
+package turn
+
+import (
+	"slices"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
+)
+
+// Where says what becomes of an accepted input.
+type Where string
+
+const (
+	Running      Where = "running"      // a turn of its own begins
+	Steering     Where = "steering"     // it enters the running turn at the end of its step
+	Interrupting Where = "interrupting" // the running turn is stopped for it
+	Queued       Where = "queued"       // it waits for its turn
+	Known        Where = "known"        // its key was accepted before
+)
+
+// Taken answers a [Submit].
+type Taken struct {
+	ID    event.InputID
+	Where Where
+}
+
+func (s *State) submit(in Submit) {
+	a := in.Accepted
+	if id, known := s.Box.ByKey(a.Key); known {
+		s.do(Reply{Token: in.Token, Value: Taken{id, Known}})
+		return
+	}
+	if !s.accepting(in.Token) || !s.carries(a, in.Token) {
+		return
+	}
+	if !s.emit(a, "") {
+		s.refuse(in.Token, event.FailUsage, "the input was not accepted: its id is taken", "submit it under a new id")
+		return
+	}
+	s.replace(in.Replaces, a.By)
+	s.do(Sync{})
+	s.refused = map[Token]event.InputID{in.Token: a.ID}
+	where := s.where(a.Priority)
+	switch where {
+	case Running:
+		s.arm(event.TurnInput, "", a.ID)
+	case Interrupting: // the entry stays: the trip stops the turn, the next one takes it (INT-25)
+		s.do(Trip{interrupt.Cause{Reason: interrupt.NowPriorityInput, Who: a.By, At: s.now}})
+	case Steering, Queued, Known:
+	}
+	s.do(Reply{Token: in.Token, Value: Taken{a.ID, where}})
+	s.wake()
+}
+
+// carries refuses a picture or file that would steer: what enters a running
+// turn is text (TRN-18).
+func (s *State) carries(a event.InboxAccepted, t Token) bool {
+	if s.phase == PhaseIdle || a.Priority != event.PriorityNext {
+		return true
+	}
+	for _, p := range a.Input.Content {
+		if _, ok := p.(event.Text); !ok {
+			s.refuse(t, event.FailUnsupported, "a running turn can be steered with text alone, not with pictures or files",
+				"send it for the next turn, or as now, which stops this one first")
+			return false
+		}
+	}
+	return true
+}
+
+func (s *State) where(p event.Priority) Where {
+	switch s.phase {
+	case PhaseIdle:
+		return Running
+	case PhaseArmed, PhaseGating, PhaseAsking, PhaseWaiting, PhaseCalling, PhaseCompacting:
+		switch {
+		case p == event.PriorityNow && s.cause == nil:
+			return Interrupting
+		case p == event.PriorityNext && s.kind != event.TurnCompact:
+			return Steering
+		}
+	case PhaseUnwinding, PhaseEnding:
+	}
+	return Queued
+}
+
+// replace drops inputs whose words are in one that was just accepted, in the
+// same batch: no cut can leave them in both places or in none.
+func (s *State) replace(ids []event.InputID, by string) {
+	for _, id := range ids {
+		if s.waits(id) && s.emit(event.InboxDropped{ID: id, Why: event.DroppedReplaced, By: by}, "") {
+			delete(s.held, id)
+		}
+	}
+}
+
+// waits reports whether id waits and is no turn's yet.
+func (s *State) waits(id event.InputID) bool {
+	_, waits := s.Box.Get(id)
+	return waits && !(s.phase == PhaseArmed && slices.Contains(s.armed, id))
+}
+
+// remove drops one input that waits and is no turn's yet.
+func (s *State) remove(in Remove) {
+	if !s.waits(in.ID) || !s.emit(event.InboxDropped{ID: in.ID, Why: "removed", By: in.By}, "") {
+		s.do(Reply{Token: in.Token, Err: ErrNotNow})
+		return
+	}
+	delete(s.held, in.ID)
+	s.do(Sync{}, Reply{Token: in.Token})
+}
+
+// edit gives a waiting input other words. One that is a turn's keeps those it
+// was claimed with.
+func (s *State) edit(in Edit) {
+	e, _ := s.Box.Get(in.ID)
+	switch {
+	case !s.accepting(in.Token):
+		return
+	case !s.waits(in.ID):
+		s.do(Reply{Token: in.Token, Err: ErrNotNow})
+		return
+	}
+	e.Input = in.Input
+	if !s.carries(e.InboxAccepted, in.Token) {
+		return
+	}
+	if !s.emit(event.InboxEdited{ID: in.ID, Input: in.Input, By: in.By}, "") {
+		s.do(Reply{Token: in.Token, Err: ErrNotNow})
+		return
+	}
+	s.do(Sync{}, Reply{Token: in.Token})
+}
+
+// steers returns what waits to enter the running turn, in order.
+func (s *State) steers() (ids []event.InputID) {
+	for _, e := range s.Box.Waiting() {
+		if e.Priority == event.PriorityNext && !s.held[e.ID] {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
+
+// drain lets it enter: one batch, behind the step's results and before the next
+// request (TRN-15).
+func (s *State) drain() {
+	ids := s.steers()
+	for _, id := range ids {
+		s.emit(event.InboxClaimed{ID: id, Steer: true}, "")
+	}
+	if len(ids) > 0 {
+		s.do(Join{s.turn, ids})
+	}
+}
+
+// hold sets aside what waits: it runs when somebody says so.
+func (s *State) hold() {
+	for _, e := range s.Box.Waiting() {
+		s.held[e.ID] = true
+	}
+}
+
+// holdFor sets aside what waits behind a turn that ended so. What a turn made
+// way for runs next; a text that was to steer a turn which had no step left for
+// it becomes the next turn; a wake goes on with the work, so that nothing is
+// set aside for it.
+func (s *State) holdFor(how *How) {
+	switch {
+	case how.Cause != nil && how.Cause.Reason == interrupt.NowPriorityInput, how.wake != "":
+	case how.Outcome == event.TurnBudget && how.Cause == nil:
+		for _, e := range s.Box.Waiting() {
+			if e.Priority == event.PriorityLater {
+				s.held[e.ID] = true
+			}
+		}
+	default:
+		s.hold()
+	}
+}
