@@ -38,7 +38,7 @@ func main() {
 		os.Exit(serveTools(how))
 	}
 	quick := flag.Bool("quick", false, "a tenth of the rounds")
-	only := flag.String("only", "", "figures to measure, by id or name (stops, kills, terminals, agents, mcp, wires, eager, durable, calls, cold), comma-separated")
+	only := flag.String("only", "", "figures to measure, by id or name (stops, kills, terminals, agents, mcp, wires, eager, durable, calls, loop, cold), comma-separated")
 	profile := flag.String("cpuprofile", "", "file for a CPU profile of the run")
 	dir := flag.String("dir", "", "folder on the disk to measure; default: a temporary one")
 	flag.Parse()
@@ -106,7 +106,7 @@ func (l *lab) measures() []measure {
 	return []measure{
 		{"BEN-01", "stops", l.stops}, {"BEN-01", "kills", l.kills}, {"BEN-01", "terminals", l.terminals},
 		{"BEN-01", "agents", l.agents}, {"BEN-01", "mcp", l.servers}, {"BEN-02", "wires", l.wires}, {"TOL-09", "eager", l.eager},
-		{"BEN-04", "durable", l.durable}, {"BEN-04", "calls", l.calls}, {"BEN-12", "cold", l.cold},
+		{"BEN-04", "durable", l.durable}, {"BEN-04", "calls", l.calls}, {"BEN-09", "loop", l.loop}, {"BEN-12", "cold", l.cold},
 	}
 }
 

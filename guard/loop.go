@@ -9,7 +9,7 @@ import (
 // LoopLimits are the numbers of the stream loop guard; zero fields get the
 // defaults.
 type LoopLimits struct {
-	Window int // bytes of the tail that is looked at; 0 means 64 KiB
+	Window int // bytes of the tail that is looked at, 4 to 512 KiB; 0 means 64 KiB
 
 	// How many bytes must stand again and again before it is degenerate, by
 	// what is repeated; 0 means the default. docs/notes/0016 has the reasons.
@@ -77,9 +77,10 @@ type Repeat struct {
 type Loop struct {
 	limits LoopLimits
 
-	ring []byte   // the last bytes; a power of two
-	seen []uint32 // where a hash of 16 bytes ended, for every eighth place
-	unit []byte   // a period, while it is judged
+	ring  []byte   // the last bytes; a power of two
+	seen  []uint32 // where 16 bytes ended, for every eighth place, by their hash
+	shift uint     // what makes an index and a tag of a hash
+	unit  []byte   // a period, while it is judged
 
 	n             int64  // bytes so far
 	recent, older uint64 // the last 16 bytes
@@ -94,8 +95,16 @@ type Loop struct {
 }
 
 const (
-	gram   = 16 // bytes that are looked up: fewer stand by chance in any prose
-	stride = 8  // one place in so many is remembered
+	gram      = 16 // bytes that are looked up: fewer stand by chance in any prose
+	stride    = 8  // one place in so many is remembered
+	tagBits   = 16 // of a remembered place that tell its bytes from others
+	minWindow = 4 << 10
+	maxWindow = stride << tagBits // what the other bits of a place can name
+
+	// Odd numbers without a pattern: the high bits of the products depend on all
+	// of the bytes.
+	mixRecent = 0x9E3779B97F4A7C15
+	mixOlder  = 0xC2B2AE3D27D4EB4F
 )
 
 // NewLoop returns a guard for one channel.
@@ -111,43 +120,85 @@ func (l *Loop) Feed(text string) (Repeat, bool) {
 	if l.ring == nil {
 		l.open()
 	}
-	ring, seen := l.ring, l.seen
-	mask, shift := uint32(len(ring)-1), 64-bits.Len(uint(len(seen)-1))
-	pos, period, run, next := uint32(l.n), l.period, l.run, l.next
-	recent, older := l.recent, l.older
-	for i := range len(text) {
+	for text != "" {
+		if l.period == 0 {
+			text = text[l.search(text):]
+		} else if text = text[l.follow(text):]; l.found {
+			return l.repeat(), true
+		}
+	}
+	return Repeat{}, false
+}
+
+// search takes bytes until the last 16 stood before, and returns how many. From
+// there on a distance is followed.
+func (l *Loop) search(text string) int {
+	ring, seen, mask, shift := l.ring, l.seen, uint32(len(l.ring)-1), l.shift
+	pos, recent, older := uint32(l.n), l.recent, l.older
+	i := 0
+	for i < len(text) {
 		c := text[i]
+		i++
 		ring[pos&mask] = c
 		older = older<<8 | recent>>56
 		recent = recent<<8 | uint64(c)
-		if period != 0 {
-			if ring[(pos-period)&mask] != c {
-				l.longest = max(l.longest, run+int(period))
-				period = 0
-			} else if run++; run == next {
-				l.period, l.run = period, run
-				if l.decide(pos + 1) {
-					l.n += int64(i) + 1
-					return l.repeat(), true
-				}
-				period, run, next = l.period, l.run, l.next
+		sum := (recent*mixRecent + older*mixOlder) >> (shift & 63)
+		place := &seen[sum>>tagBits]
+		if uint16(*place) == uint16(sum) {
+			back := (pos - *place>>tagBits*stride) & (maxWindow - 1)
+			if back-1 < mask/2 && ring[(pos-back)&mask] == c {
+				l.period, l.run, l.texture = back, 0, ""
+				l.next = l.limits.need(int(back), Wording) - int(back)
+				break
 			}
 		}
-		if period == 0 || pos%stride == 0 {
-			h := (recent*0x9E3779B97F4A7C15 ^ older*0xC2B2AE3D27D4EB4F) * 0xD6E8FEB86659FD93 >> shift
-			if back := pos - seen[h]; period == 0 && back-1 < mask/2 && ring[seen[h]&mask] == c && pos >= gram {
-				period, run, next = back, 0, l.first(int(back))
-			}
-			if pos%stride == 0 {
-				seen[h] = pos
-			}
+		if pos%stride == 0 {
+			*place = pos/stride<<tagBits | uint32(uint16(sum))
 		}
 		pos++
 	}
-	l.n += int64(len(text))
+	l.n += int64(i)
+	l.recent, l.older = recent, older
+	return i
+}
+
+// follow takes bytes as long as they equal those a period back, and returns how
+// many. It ends where a byte differs, or where the run is found degenerate.
+func (l *Loop) follow(text string) int {
+	ring, mask, shift := l.ring, uint32(len(l.ring)-1), l.shift
+	pos, recent, older := uint32(l.n), l.recent, l.older
+	period, run, next := l.period, l.run, l.next
+	i := 0
+	for i < len(text) {
+		c := text[i]
+		i++
+		ring[pos&mask] = c
+		older = older<<8 | recent>>56
+		recent = recent<<8 | uint64(c)
+		if pos%stride == 0 {
+			sum := (recent*mixRecent + older*mixOlder) >> (shift & 63)
+			l.seen[sum>>tagBits] = pos/stride<<tagBits | uint32(uint16(sum))
+		}
+		same := ring[(pos-period)&mask] == c
+		pos++
+		if !same {
+			l.longest = max(l.longest, run+int(period))
+			period = 0
+			break
+		}
+		if run++; run == next {
+			l.period, l.run = period, run
+			l.decide(pos)
+			period, run, next = l.period, l.run, l.next
+			if l.found {
+				break
+			}
+		}
+	}
+	l.n += int64(i)
 	l.period, l.run, l.next = period, run, next
 	l.recent, l.older = recent, older
-	return Repeat{}, false
+	return i
 }
 
 // Longest tells the most bytes that stood in exact repetition so far, the first
@@ -159,23 +210,18 @@ func (l *Loop) Longest() int {
 	return max(l.longest, l.run+int(l.period))
 }
 
-// open makes the memory: a window, and a table with one place for each of its
+// open makes the memory: a window, and a table with a place for each of its
 // bytes that is remembered.
 func (l *Loop) open() {
-	size := 1 << bits.Len(uint(max(l.limits.Window, 4096)-1))
+	size := 1 << bits.Len(uint(min(max(l.limits.Window, minWindow), maxWindow)-1))
 	l.ring = make([]byte, size)
 	l.seen = make([]uint32, size/stride)
-}
-
-// first is the run at which a distance is judged.
-func (l *Loop) first(period int) int {
-	l.texture = ""
-	return l.limits.need(period, Wording) - period
+	l.shift = uint(64 - tagBits - bits.Len(uint(len(l.seen)-1)))
 }
 
 // decide judges a run that has come to l.next and ends before end: it is
 // degenerate, or it needs more bytes, which it sets.
-func (l *Loop) decide(end uint32) bool {
+func (l *Loop) decide(end uint32) {
 	if l.texture == "" {
 		unit := l.primitive(end, int(l.period))
 		l.run += int(l.period) - unit
@@ -185,13 +231,13 @@ func (l *Loop) decide(end uint32) bool {
 		if token {
 			l.texture = Layout
 		}
-		if l.texture == Layout && floods(b) && textureOf(l.before(end)) == Wording {
+		anywhere, afterProse := floods(b)
+		if l.texture == Layout && (anywhere || afterProse && textureOf(l.before(end)) == Wording) {
 			l.texture = Flood
 		}
 	}
 	l.next = l.limits.need(int(l.period), l.texture) - int(l.period)
 	l.found = l.run >= l.next
-	return l.found
 }
 
 // primitive is the unit of a run. The table remembers every eighth place, so a

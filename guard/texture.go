@@ -217,23 +217,29 @@ func literal(s string) bool {
 // floodUnit is the longest piece, in bytes, that can flood.
 const floodUnit = 32
 
-// floods reports whether a piece without words is letters or marks that nothing
-// is laid out with: after prose such a run is a runaway, anywhere else it may be
-// encoded data.
-func floods(unit []byte) bool {
+// floods reports whether a piece without words can flood: anywhere if it is made
+// of pictograms, after prose if it is made of letters or marks that nothing is
+// laid out with. Elsewhere letters may be encoded data.
+func floods(unit []byte) (anywhere, afterProse bool) {
 	if len(unit) > floodUnit {
-		return false
+		return false, false
 	}
-	found := false
 	for _, r := range string(unit) {
 		switch {
-		case unicode.IsLetter(r), r == '!', r == '?', r >= 0x1F000: // from there on pictures
-			found = true
-		case r != ' ' && !unicode.IsMark(r) && r != 0x200D: // what joins pictures
-			return false
+		case pictogram(r):
+			anywhere = true
+		case unicode.IsLetter(r), r == '!', r == '?':
+			afterProse = true
+		case r != ' ' && !unicode.IsMark(r) && r != 0x200D: // what joins pictograms
+			return false, false
 		}
 	}
-	return found
+	return anywhere, anywhere || afterProse
+}
+
+// pictogram leaves out what boxes, bars and shades are drawn with, and braille.
+func pictogram(r rune) bool {
+	return r >= 0x1F000 || r >= 0x2600 && r < 0x2800 || r >= 0x2B00 && r < 0x2C00
 }
 
 // seam is where a unit that goes round is best cut: where a line begins, else a
