@@ -46,11 +46,13 @@ const silent = 120 * time.Second
 type object = map[string]any
 
 func line(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
 		panic(err)
 	}
-	return string(b) + "\n"
+	return b.String()
 }
 
 func stamp(t time.Time) string { return t.Format("2006-01-02T15:04:05.000Z") }

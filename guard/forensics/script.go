@@ -84,15 +84,28 @@ func (p *replay) hold(n int, c script) {
 	}
 }
 
-// shorten takes the middle out of what is too long and puts filler of the same
-// length there, so that the cut stays where it was.
+// shorten blots out the middle of what is too long. Escapes and quotes stay, so
+// that the cut is where it was in the stream and in the string.
 func shorten(s string, left int) (string, int) {
 	if len(s) <= scriptBytes {
 		return s, left
 	}
 	r := []rune(s)
-	n := len(r) - 2*scriptMargin
-	return string(r[:scriptMargin]) + strings.Repeat("x", n) + string(r[len(r)-scriptMargin:]), left + n
+	escape := 0 // code points of the escape that r[i] is in
+	for i, c := range r {
+		switch {
+		case escape > 0:
+			if escape--; escape == 0 && c == 'u' {
+				escape = 4
+			}
+		case c == '\\':
+			escape = 1
+		case c != '"' && i >= scriptMargin && i < len(r)-scriptMargin:
+			r[i] = 'x'
+			left++
+		}
+	}
+	return string(r), left
 }
 
 // Script writes a script for the scripted model that cuts its answers where
