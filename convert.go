@@ -107,7 +107,9 @@ func toError(err error) error {
 		return &api.Error{Code: "dropped", Message: err.Error(), Hint: "submit it again if it is still wanted", Err: err}
 	case errors.Is(err, session.ErrClosed):
 		return &api.Error{Code: event.FailUsage, Message: err.Error(), Hint: "open it again", Err: err}
-	case errors.Is(err, journal.ErrNotFound), errors.Is(err, session.ErrNoInput), errors.Is(err, session.ErrNoJob):
+	case errors.Is(err, session.ErrNoJob):
+		return &api.Error{Code: "not_found", Message: err.Error(), Hint: "see `ripcord jobs list`", Err: err}
+	case errors.Is(err, journal.ErrNotFound), errors.Is(err, session.ErrNoInput):
 		return &api.Error{Code: "not_found", Message: err.Error(), Hint: "see `ripcord sessions list`", Err: err}
 	case errors.Is(err, journal.ErrStorage) && errors.Is(err, os.ErrPermission):
 		return &api.Error{Code: event.FailStorage, Message: err.Error(), Hint: "ask who owns the file, or set RIPCORD_HOME to a folder of your own", Err: err}
