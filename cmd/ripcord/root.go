@@ -42,7 +42,7 @@ func newRoot(a *app) *cobra.Command {
 	})
 	a.modelFlags(root)
 	a.chatFlags(root)
-	root.AddCommand(runCmd(a), continueCmd(a), resumeCmd(a), interruptCmd(a), sessionsCmd(a), logCmd(a),
+	root.AddCommand(runCmd(a), continueCmd(a), resumeCmd(a), interruptCmd(a), sessionsCmd(a), logCmd(a), guardCmd(a),
 		jobsCmd(a), modelCmd(a), configCmd(a), trustCmd(a), mcpCmd(a), doctorCmd(a), demoCmd(a), versionCmd(a), completionCmd(a))
 	root.AddCommand(laterCmds()...)
 	strict(root)
@@ -100,7 +100,6 @@ func laterCmds() []*cobra.Command {
 		{"retry", "use `ripcord continue ID`"},
 		{"rewind", "use `ripcord continue ID`"},
 		{"fork", inspect},
-		{"guard", inspect},
 		{"serve", "each live session has a control socket for `ripcord interrupt` and `ripcord jobs`"},
 		{"acp", "use `ripcord run`"},
 		{"attach", "use `ripcord log follow ID`"},

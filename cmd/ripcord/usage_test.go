@@ -56,7 +56,7 @@ func TestWrongUseIsRefusedWithOneSentence(t *testing.T) {
 		"jobs kill j_no": "there is no job", "jobs logs j_no": "there is no job", "jobs list s_no": "there is no session",
 		"model serve /nonexistent/x": "cannot be read", "completion tcsh": "use bash, zsh", "version x": "",
 		"send s_1 --now x": later, "send --help": later, "run a --drain": later, "retry s_1": later, "rewind s_1": later, "fork s_1": later,
-		"guard replay s_1": later, "sessions search x": later, "sessions export s_1": later, "sessions gc": later, "serve": later,
+		"guard": "use one of replay", "guard replay": "", "guard replay s_no": "there is no session s_no", "guard replay /": "is no regular file", "sessions search x": later, "sessions export s_1": later, "sessions gc": later, "serve": later,
 		"acp": later, "attach s_1": later, "nodes": later, "routine list": later, "config": "use one of show", "config show x": "", "trust x": "", "trust --show --revoke": "give one of them",
 	} {
 		code, out, err := cli(t, strings.Fields(args)...)
