@@ -73,7 +73,8 @@ type Repeat struct {
 //
 // Work and memory for a byte are constant: a run is judged once, after at
 // least four times the bytes that the judgement reads. A Loop belongs to one
-// goroutine; it takes about one and a half times its window, at the first byte.
+// goroutine. It takes 6 KiB at the first byte and doubles that as the stream gets
+// longer, up to one and a half times its window; it is dropped with the stream.
 type Loop struct {
 	limits LoopLimits
 
@@ -108,7 +109,11 @@ const (
 )
 
 // NewLoop returns a guard for one channel.
-func NewLoop(l LoopLimits) *Loop { return &Loop{limits: l.Filled()} }
+func NewLoop(l LoopLimits) *Loop {
+	l = l.Filled()
+	l.Window = 1 << bits.Len(uint(min(max(l.Window, minWindow), maxWindow)-1))
+	return &Loop{limits: l}
+}
 
 // Feed takes the next piece of the stream. It returns true once, when
 // repetition is found; after that nothing more is looked at. Where the pieces
@@ -117,13 +122,17 @@ func (l *Loop) Feed(text string) (Repeat, bool) {
 	if l.found || text == "" {
 		return Repeat{}, false
 	}
-	if l.ring == nil {
-		l.open()
-	}
 	for text != "" {
+		piece := text
+		if len(l.ring) < l.limits.Window { // a short answer needs little
+			if l.n == int64(len(l.ring)) {
+				l.grow()
+			}
+			piece = text[:min(len(text), len(l.ring)-int(l.n))]
+		}
 		if l.period == 0 {
-			text = text[l.search(text):]
-		} else if text = text[l.follow(text):]; l.found {
+			text = text[l.search(piece):]
+		} else if text = text[l.follow(piece):]; l.found {
 			return l.repeat(), true
 		}
 	}
@@ -135,6 +144,7 @@ func (l *Loop) Feed(text string) (Repeat, bool) {
 func (l *Loop) search(text string) int {
 	ring, seen, mask, shift := l.ring, l.seen, uint32(len(l.ring)-1), l.shift
 	pos, recent, older := uint32(l.n), l.recent, l.older
+	longest := uint32(min(len(ring)-1, l.limits.Window/2))
 	i := 0
 	for i < len(text) {
 		c := text[i]
@@ -146,7 +156,7 @@ func (l *Loop) search(text string) int {
 		place := &seen[sum>>tagBits]
 		if uint16(*place) == uint16(sum) {
 			back := (pos - *place>>tagBits*stride) & (maxWindow - 1)
-			if back-1 < mask/2 && ring[(pos-back)&mask] == c {
+			if back-1 < longest && ring[(pos-back)&mask] == c {
 				l.period, l.run, l.texture = back, 0, ""
 				l.next = l.limits.need(int(back), Wording) - int(back)
 				break
@@ -210,13 +220,24 @@ func (l *Loop) Longest() int {
 	return max(l.longest, l.run+int(l.period))
 }
 
-// open makes the memory: a window, and a table with a place for each of its
-// bytes that is remembered.
-func (l *Loop) open() {
-	size := 1 << bits.Len(uint(min(max(l.limits.Window, minWindow), maxWindow)-1))
+// grow makes the memory, or doubles it before the first byte would be lost: a
+// window, and a table with a place for each of its bytes that is remembered.
+func (l *Loop) grow() {
+	old := l.ring
+	size := max(2*len(old), minWindow)
 	l.ring = make([]byte, size)
 	l.seen = make([]uint32, size/stride)
 	l.shift = uint(64 - tagBits - bits.Len(uint(len(l.seen)-1)))
+	copy(l.ring, old)
+	var recent, older uint64
+	for pos, c := range old {
+		older = older<<8 | recent>>56
+		recent = recent<<8 | uint64(c)
+		if pos%stride == 0 {
+			sum := (recent*mixRecent + older*mixOlder) >> l.shift
+			l.seen[sum>>tagBits] = uint32(pos)/stride<<tagBits | uint32(uint16(sum))
+		}
+	}
 }
 
 // decide judges a run that has come to l.next and ends before end: it is
@@ -312,6 +333,7 @@ func (l *Loop) repeat() Repeat {
 			r.Period++
 		}
 	}
+	r.Period = max(r.Period, 1) // of bytes that are no text
 	n := 0
 	for i := range unit {
 		if n++; n > loopSample {

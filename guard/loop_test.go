@@ -3,6 +3,7 @@ package guard_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -231,9 +232,28 @@ func TestALoopIsToldOnce(t *testing.T) {
 func TestFeedingAllocatesNothing(t *testing.T) {
 	text := prose(8<<10) + strings.Repeat("| ok | 0 |\n", 400) + strings.Repeat(" ", 3000)
 	l := guard.NewLoop(guard.LoopLimits{})
-	l.Feed(text)
+	for range 10 { // the window is full
+		l.Feed(text)
+	}
 	if n := testing.AllocsPerRun(50, func() { l.Feed(text) }); n != 0 {
 		t.Errorf("%v allocations for %d bytes", n, len(text))
+	}
+}
+
+// TestMemoryIsThatOfTheWindow feeds a hundred windows.
+//
+// proves GRD-05, B069
+func TestMemoryIsThatOfTheWindow(t *testing.T) {
+	text := prose(64 << 10)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	l := guard.NewLoop(guard.LoopLimits{})
+	for range 100 {
+		l.Feed(text)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 512<<10 {
+		t.Errorf("%d bytes were allocated for a window of %d", n, 64<<10)
 	}
 }
 

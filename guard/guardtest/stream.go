@@ -16,7 +16,7 @@ type Stream struct {
 }
 
 const (
-	PerKind = 12       // streams of a looping kind
+	PerKind = 18       // streams of a looping kind
 	Runaway = 64 << 10 // bytes that a loop goes on for
 )
 
