@@ -44,7 +44,7 @@ answer always if cut and tool bash
 
 # 3. What the person may ask for by a word.
 answer always if user "/long"
-  repeat 40 type 60ms "This is a long answer of the scripted demo model, which says the same sentence forty times, so that there is time to stop it. "
+  repeat 40 type 60ms "This is sentence ${n} of the forty that the scripted demo model has for a long answer, so that there is time to stop it. "
   usage 300 900
   finish stop
 answer always if user "/think"

@@ -87,7 +87,7 @@ func (c *compact) step() (s step, err error) {
 	}
 	switch c.i++; rest[0] {
 	case '(':
-		s.op, s.times = opGroup, 1
+		s.op, s.times, s.plain = opGroup, 1, true
 		if s.group, err = c.sequence(); err == nil && !c.eat(')') {
 			err = fmt.Errorf("a group has no end")
 		}

@@ -44,9 +44,11 @@ STEPS, one a line, below an answer
   error KIND WORDS         an error object in the stream
   raw BYTES                bytes as they are; "..." takes escapes
   split N                  from here on writes are cut every N bytes, 0: not
-  repeat N STEP            the step N times
+  prose N [DURATION]       N words that vary, DURATION apart, the same each time
+  repeat N STEP            the step N times; ${n} in it is which time, from 1
   In words and args ${user} is the last user message's last part, ${result} the
-  last result's last line, ${calls} the number of calls so far, ${step} the step.
+  last result's last line, ${calls} the number of calls so far, ${step} the step,
+  ${prose N} is N characters of varied words, the same each time.
 AT THE TOP
   split N        for all answers
   loop           begin again when all is used up

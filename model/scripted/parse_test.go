@@ -73,7 +73,7 @@ func TestTheHelpIsTrue(t *testing.T) {
 	_, steps, _ := strings.Cut(scripted.Help, "STEPS")
 	steps, _, _ = strings.Cut(steps, "In words")
 	_, steps, _ = strings.Cut(steps, "\n")
-	values := strings.NewReplacer("DURATION", "1ms", "STATUS", "500", "SCRIPT", "", "stop|tool|length|filter", "stop",
+	values := strings.NewReplacer("[DURATION]", "1ms", "DURATION", "1ms", "STATUS", "500", "SCRIPT", "", "stop|tool|length|filter", "stop",
 		"IN OUT", "1 -", " N", " 3", "STEP", "ping", "[ARGS]", "{}", "[retry-after N] [body TEXT]", "retry-after 1 body no")
 	for line := range strings.Lines(steps) {
 		line, _, _ = strings.Cut(strings.TrimSpace(line), "   ")

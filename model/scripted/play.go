@@ -21,6 +21,7 @@ type player struct {
 	view   view
 	split  int
 	tongue tongue
+	prose  *prose // nil until some is asked for
 
 	begun    bool // headers are out
 	thought  strings.Builder
@@ -94,6 +95,8 @@ func (p *player) do(s *step) bool {
 		p.tongue.text(p.view.fill(s.text, false))
 	case opType:
 		return p.typeWords(s)
+	case opProse:
+		return p.speakProse(s)
 	case opReasoning:
 		text := p.view.fill(s.text, false)
 		p.thought.WriteString(text)
@@ -153,7 +156,12 @@ func (p *player) do(s *step) bool {
 }
 
 func (p *player) group(s *step) bool {
-	for range s.times {
+	outer := p.view.n
+	defer func() { p.view.n = outer }()
+	for n := range s.times {
+		if !s.plain {
+			p.view.n = n + 1
+		}
 		for i := range s.group {
 			if !p.do(&s.group[i]) {
 				return false
@@ -167,6 +175,21 @@ func (p *player) group(s *step) bool {
 func (p *player) typeWords(s *step) bool {
 	for _, w := range strings.SplitAfter(p.view.fill(s.text, false), " ") {
 		p.tongue.text(w)
+		if !p.wait(s.d) {
+			return false
+		}
+	}
+	return true
+}
+
+// speakProse sends word by word, as [player.typeWords] does; it goes on where
+// the answer's last prose ended.
+func (p *player) speakProse(s *step) bool {
+	if p.prose == nil {
+		p.prose = newProse()
+	}
+	for range s.n {
+		p.tongue.text(p.prose.word())
 		if !p.wait(s.d) {
 			return false
 		}

@@ -59,6 +59,7 @@ const (
 	opRaw
 	opSplit
 	opGroup
+	opProse
 )
 
 // step is one thing that happens.
@@ -68,13 +69,14 @@ type step struct {
 	text  string // words, arguments, bytes, body, finish reason
 	name  string // tool, error kind
 	id    string
-	n     int // status, width
+	n     int // status, width, words
 	after int // seconds, -1: not given
 	in    *int64
 	out   *int64
 	d     time.Duration
 	times int // of a group
 	group []step
+	plain bool // of a group: brackets, which count nothing
 }
 
 // Parse reads a script. The error names the line.

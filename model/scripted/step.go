@@ -50,6 +50,13 @@ func parseStep(word, rest string) (s step, err error) {
 		if s.d, err = duration(d); err == nil {
 			s.text, err = words(after)
 		}
+	case "prose":
+		s.op = opProse
+		count, after := cutWord(rest)
+		err = number(count, &s.n)
+		if after != "" && err == nil {
+			s.d, err = duration(strings.TrimSpace(after))
+		}
 	case "call":
 		s.op = opCall
 		s.name, rest = cutWord(rest)

@@ -15,6 +15,7 @@ type view struct {
 	ends    string // "result", "cut" or neither
 	step    int
 	calls   int
+	n       int // of the repetition that is being played, from 1; 0: none is
 	tools   map[string]bool
 }
 
@@ -91,6 +92,10 @@ func (v view) fill(s string, inJSON bool) string {
 		return string(b[1 : len(b)-1])
 	}
 	lines := strings.Split(strings.TrimSpace(v.result), "\n")
+	if v.n > 0 { // else it may be a shell's
+		s = strings.ReplaceAll(s, "${n}", strconv.Itoa(v.n))
+	}
+	s = fillProse(s)
 	return strings.NewReplacer(
 		"${user}", esc(clip(v.said)),
 		"${result}", esc(clip(lines[len(lines)-1])),
