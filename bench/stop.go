@@ -66,7 +66,7 @@ func (l *lab) wires(ctx context.Context) (out []figure, err error) {
 // streaming interrupts turns whose answer streams, n times. Where the interrupt
 // came before the request was sent there is no connection to see go.
 func (l *lab) streaming(ctx context.Context, dial dialling, n int) (ends, gone, floor sample, err error) {
-	r, err := l.rigOn(ctx, dial, "answer always\n  repeat 100000 type 1ms word\n  finish stop\n", 0, none)
+	r, err := l.rigOn(ctx, dial, "answer always\n  prose 100000 1ms\n  finish stop\n", 0, none)
 	if err != nil {
 		return nil, nil, nil, err
 	}
