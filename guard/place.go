@@ -70,3 +70,9 @@ func (p *Places) Note(x Place) {
 	}
 	p.all = append(p.all, x)
 }
+
+// All returns what is remembered, oldest first.
+func (p *Places) All() []Place { return p.all }
+
+// PlacesOf returns a memory of all.
+func PlacesOf(all []Place) Places { return Places{all} }
