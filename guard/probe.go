@@ -19,9 +19,11 @@ const (
 	// those that markup, data and code are built with, and the end of a line.
 	ProbeStructure = "<>{}[]()|/\\=:;,\"'`\n"
 
-	// ProbeSeparators are those whose runs of ProbeRun or more are left out.
+	// ProbeSeparators are those whose runs are left out.
 	ProbeSeparators = "=-_*#~+"
-	ProbeRun        = 4
+
+	// ProbeRun is how many equal separators are a run.
+	ProbeRun = 4
 )
 
 // Probe measures how often the last 16 characters of a stream stand in its last
