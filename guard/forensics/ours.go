@@ -149,8 +149,8 @@ func (a *attempt) call(c event.Chunk) *streaming {
 }
 
 func (r *ours) message(rec *event.Record, m event.AssistantMessage) {
-	r.p.report.Messages++
 	if !m.Partial {
+		r.p.report.Messages++
 		r.now = attempt{}
 		return
 	}
@@ -166,6 +166,7 @@ func (r *ours) stopped(at time.Time, how string) {
 	if r.pending != nil {
 		return
 	}
+	r.p.report.Messages++
 	s := stop{line: r.p.src.line, time: at, how: how, usage: ourUsage(r.usage), text: r.now.text.String(), thought: r.now.think.String()}
 	for _, c := range r.now.calls {
 		s.calls = append(s.calls, streamed{tool: c.tool, args: c.args.String(), raw: true})
