@@ -270,7 +270,9 @@ func (f *goFile) kit() bool {
 }
 
 // main reports whether the file belongs to a command.
-func (f *goFile) main() bool { return strings.HasPrefix(f.dir, "cmd/") || f.dir == "internal/matrix" || f.dir == "internal/guardeval" }
+func (f *goFile) main() bool {
+	return strings.HasPrefix(f.dir, "cmd/") || f.dir == "internal/matrix" || f.dir == "internal/guardeval"
+}
 
 type goTree struct {
 	fset  *token.FileSet
