@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/ripcord-go/ripcord/event"
@@ -30,7 +31,7 @@ func (s *State) submit(in Submit) {
 		s.do(Reply{Token: in.Token, Value: Taken{id, Known}})
 		return
 	}
-	if !s.accepting(in.Token) || !s.carries(a, in.Token) {
+	if !s.accepting(in.Token) || !s.carries(a, in.Token) || !s.stillWait(in.Replaces, in.Token) {
 		return
 	}
 	if !s.emit(a, "") {
@@ -62,6 +63,19 @@ func (s *State) carries(a event.InboxAccepted, t Token) bool {
 		if _, ok := p.(event.Text); !ok {
 			s.refuse(t, event.FailUnsupported, "a running turn can be steered with text alone, not with pictures or files",
 				"send it for the next turn, or as now, which stops this one first")
+			return false
+		}
+	}
+	return true
+}
+
+// stillWait refuses an input whose words stand for one that a turn has taken
+// meanwhile: they would be said twice.
+func (s *State) stillWait(ids []event.InputID, t Token) bool {
+	for _, id := range ids {
+		if !s.waits(id) {
+			s.refuse(t, "stale", fmt.Sprintf("input %s, which this one stands for, does not wait any more: a turn has taken it, or it was taken back", id),
+				"look at the session's inbox, then send what is left to say")
 			return false
 		}
 	}
