@@ -88,7 +88,7 @@ type Loop struct {
 
 	period  uint32  // the distance that is followed; 0 while searching
 	run     int     // bytes that equal the one a period back
-	next    int     // run at which something is decided
+	next    int     // run at which decide is asked
 	texture Texture // of the run's unit, once judged
 
 	longest int // bytes of the longest exact repetition before this run
@@ -153,19 +153,21 @@ func (l *Loop) search(text string) int {
 		older = older<<8 | recent>>56
 		recent = recent<<8 | uint64(c)
 		sum := (recent*mixRecent + older*mixOlder) >> (shift & 63)
-		place := &seen[sum>>tagBits]
-		if uint16(*place) == uint16(sum) {
-			back := (pos - *place>>tagBits*stride) & (maxWindow - 1)
-			if back-1 < longest && ring[(pos-back)&mask] == c {
-				l.period, l.run, l.texture = back, 0, ""
-				l.next = l.limits.need(int(back), Wording) - int(back)
-				break
-			}
-		}
+		place := seen[sum>>tagBits]
 		if pos%stride == 0 {
-			*place = pos/stride<<tagBits | uint32(uint16(sum))
+			seen[sum>>tagBits] = pos/stride<<tagBits | uint32(uint16(sum))
 		}
 		pos++
+		if uint16(place) != uint16(sum) {
+			continue
+		}
+		// One byte ahead spares most of the distances that would not last; where
+		// there is none yet, following finds the same.
+		back := (pos - 1 - place>>tagBits*stride) & (maxWindow - 1)
+		if back-1 < longest && ring[(pos-1-back)&mask] == c && (i == len(text) || ring[(pos-back)&mask] == text[i]) {
+			l.period, l.run, l.next, l.texture = back, 0, gram, ""
+			break
+		}
 	}
 	l.n += int64(i)
 	l.recent, l.older = recent, older
@@ -173,7 +175,7 @@ func (l *Loop) search(text string) int {
 }
 
 // follow takes bytes as long as they equal those a period back, and returns how
-// many. It ends where a byte differs, or where the run is found degenerate.
+// many. It ends before a byte that differs, or where the run is found degenerate.
 func (l *Loop) follow(text string) int {
 	ring, mask, shift := l.ring, uint32(len(l.ring)-1), l.shift
 	pos, recent, older := uint32(l.n), l.recent, l.older
@@ -181,6 +183,13 @@ func (l *Loop) follow(text string) int {
 	i := 0
 	for i < len(text) {
 		c := text[i]
+		if ring[(pos-period)&mask] != c {
+			if run >= gram {
+				l.longest = max(l.longest, run+int(period))
+			}
+			period = 0
+			break
+		}
 		i++
 		ring[pos&mask] = c
 		older = older<<8 | recent>>56
@@ -189,13 +198,7 @@ func (l *Loop) follow(text string) int {
 			sum := (recent*mixRecent + older*mixOlder) >> (shift & 63)
 			l.seen[sum>>tagBits] = pos/stride<<tagBits | uint32(uint16(sum))
 		}
-		same := ring[(pos-period)&mask] == c
 		pos++
-		if !same {
-			l.longest = max(l.longest, run+int(period))
-			period = 0
-			break
-		}
 		if run++; run == next {
 			l.period, l.run = period, run
 			l.decide(pos)
@@ -214,7 +217,7 @@ func (l *Loop) follow(text string) int {
 // Longest tells the most bytes that stood in exact repetition so far, the first
 // copy included: what was measured where nothing was found.
 func (l *Loop) Longest() int {
-	if l.period == 0 {
+	if l.period == 0 || l.run < gram {
 		return l.longest
 	}
 	return max(l.longest, l.run+int(l.period))
@@ -240,10 +243,15 @@ func (l *Loop) grow() {
 	}
 }
 
-// decide judges a run that has come to l.next and ends before end: it is
-// degenerate, or it needs more bytes, which it sets.
+// decide is asked when a run has come to l.next and ends before end. It says how
+// long wording may repeat; there it judges the run: it is degenerate, or it may
+// get longer.
 func (l *Loop) decide(end uint32) {
 	if l.texture == "" {
+		if words := l.limits.need(int(l.period), Wording) - int(l.period); l.run < words {
+			l.next = words
+			return
+		}
 		unit := l.primitive(end, int(l.period))
 		l.run += int(l.period) - unit
 		l.period = uint32(unit)
