@@ -90,14 +90,18 @@ func (r *Recording) waits(l event.SubAgentLinked) int {
 
 // Kin opens the family of a recorded session, broken in each of those ways, by
 // its eldest, and judges what stands in every journal then: by itself, and the
-// word of each call that waited against the journal of whom it waited for.
-func (r *Recording) Kin(ctx context.Context) (lives int, out []Finding, err error) {
+// word of each call that waited against the journal of whom it waited for. With
+// nth above 1 it does so in each nth of the ways only.
+func (r *Recording) Kin(ctx context.Context, nth int) (lives int, out []Finding, err error) {
 	store := mem.New(mem.Options{Check: Check})
 	rig, err := NewRig(store, RigOptions{Script: second, Effects: NewEffects()})
 	if err != nil {
 		return 0, nil, err
 	}
-	for _, c := range r.crashes() {
+	for i, c := range r.crashes() {
+		if i%nth != 0 {
+			continue
+		}
 		lives++
 		vs, err := r.reunite(ctx, rig, store, c)
 		if err != nil {

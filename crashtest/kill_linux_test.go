@@ -342,7 +342,7 @@ func TestKillAtEachPointOfAWrite(t *testing.T) {
 func TestKillOfTheCommandAtRandomTimes(t *testing.T) {
 	t.Parallel()
 	bin := filepath.Join(t.TempDir(), "ripcord")
-	if out, err := exec.Command("go", "build", "-o", bin, "github.com/ripcord-go/ripcord/cmd/ripcord").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", bin, "github.com/ripcord-go/ripcord/cmd/ripcord").CombinedOutput(); err != nil {
 		t.Fatalf("build the command: %v\n%s", err, out)
 	}
 	kills := max(8/coarser, 3)

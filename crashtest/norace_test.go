@@ -2,4 +2,7 @@
 
 package crashtest_test
 
-const coarser = 1
+const (
+	coarser = 1
+	sparser = 1
+)
