@@ -37,8 +37,8 @@ func (p *replay) artifact() error {
 			kept.WriteString(part[:min(len(part), scriptBytes-kept.Len())])
 		}
 		tail.WriteString(part)
-		if tail.Len() > 4*probeWindow {
-			last := tail.String()[tail.Len()-probeWindow-utf8.UTFMax:]
+		if tail.Len() > 4*guard.ProbeWindow {
+			last := tail.String()[tail.Len()-guard.ProbeWindow-utf8.UTFMax:]
 			tail.Reset()
 			tail.WriteString(last)
 		}
@@ -51,7 +51,8 @@ func (p *replay) artifact() error {
 		}
 	}
 	a.Channel.Runes = int(a.Runes)
-	a.Channel.probe(tail.String())
+	var probe guard.Probe
+	a.Channel.Probe = probe.Read(tail.String())
 	if a.NULs > 0 {
 		p.note("%d NUL bytes: this may be no text", a.NULs)
 	}

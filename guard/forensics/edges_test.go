@@ -246,6 +246,20 @@ func TestAnArtifactIsMeasuredWhereverItsBytesAreDivided(t *testing.T) {
 	if a := r.Artifact; a.Runes != 9 || a.Invalid != 5 || a.NULs != 1 || !strings.Contains(out, "5 bytes are no UTF-8") || !strings.Contains(out, "1 NUL bytes") {
 		t.Errorf("%+v\n%s", a, out)
 	}
+	rows := func(n int) (s string) {
+		for i := range n {
+			s += fmt.Sprintf("<tr><td>%d %d</td></tr></table>\n", i, i*i)
+		}
+		return s
+	}
+	for _, n := range []int{2, 18, 29} {
+		if _, out := replay(t, page(5000)+rows(n), forensics.Options{}); !strings.Contains(out, fmt.Sprintf("probe repeated %d of 30, innocent", n)) {
+			t.Errorf("%d rows:\n%s", n, out)
+		}
+	}
+	if _, out := replay(t, page(5000)+rows(30), forensics.Options{}); !strings.Contains(out, "probe repeated 30 of 30, fires") {
+		t.Errorf("30 rows:\n%s", out)
+	}
 	r, out = replay(t, page(500)+strings.Repeat("I will now write the file again. ", 3000), forensics.Options{})
 	if r.Artifact.Channel.Repeat == nil || !strings.Contains(out, "repetition: period 33") {
 		t.Errorf("what repeats itself is innocent:\n%s", out)
@@ -333,29 +347,42 @@ func TestOurOwnJournalSaysWhoStoppedIt(t *testing.T) {
 	at := noon.Add(2 * time.Hour)
 	j.add(at, 3, "", event.TurnStarted{Kind: event.TurnInput})
 	j.add(at, 3, "", event.ModelRequest{Attempt: 1})
-	j.add(at.Add(90*time.Second), 3, "", event.AttemptFailed{Attempt: 1, Error: event.Failure{Code: event.FailStall, Message: "silent"}})
+	j.add(at.Add(90*time.Second), 3, "", event.GuardVerdict{Guard: "stall", Verdict: "no-tool-call", Facts: []byte(`{"decision":"off","limit":7}`)})
+	j.add(at.Add(90_100*time.Millisecond), 3, "", event.AttemptFailed{Attempt: 1, Error: event.Failure{Code: event.FailStall, Message: "silent"}})
 	j.add(at.Add(91*time.Second), 3, "", event.ModelRequest{Attempt: 2})
 	j.add(at.Add(92*time.Second), 3, "", event.AssistantMessage{Attempt: 2, Finish: event.FinishTools})
 	j.add(at.Add(92*time.Second), 3, "c_1", event.CallRequested{Name: "bash", Args: []byte(`{"command":"sleep 90"}`)})
 	j.add(at.Add(99*time.Second), 3, "c_1", event.CallEnded{Outcome: event.CallStopped, Error: true})
 	j.add(at.Add(99*time.Second), 3, "", event.TurnEnded{Outcome: event.TurnAborted, Reason: "USER_SIGINT"})
+	// An answer that the loop guard stopped, told in two records.
+	j.add(at.Add(2*time.Minute), 4, "", event.TurnStarted{Kind: event.TurnInput})
+	j.add(at.Add(2*time.Minute), 4, "", event.ModelRequest{Attempt: 1})
+	again := strings.Repeat("I will now write the file again. ", 400)
+	j.add(at.Add(2*time.Minute), 4, "", event.Chunk{Attempt: 1, Kind: event.ChunkText, Text: again}, event.Mark{Off: 0, MS: 0}, event.Mark{Off: 9, MS: 500})
+	j.add(at.Add(2*time.Minute+time.Second), 4, "", event.GuardVerdict{Guard: "loop", Verdict: "repetition"})
+	j.add(at.Add(2*time.Minute+2*time.Second), 4, "", event.AttemptFailed{Attempt: 1, Error: event.Failure{Code: event.FailLoop, Message: "again"}})
+	j.add(at.Add(2*time.Minute+2*time.Second), 4, "", event.AssistantMessage{Attempt: 1, Content: event.TextOf("I will"), Finish: event.FinishRepeat, Partial: true})
+	j.add(at.Add(2*time.Minute+2*time.Second), 4, "", event.TurnEnded{Outcome: event.TurnLooped})
 	r, out := replay(t, j.b.String(), forensics.Options{Idle: []time.Duration{90 * time.Second}})
-	if r.Found != 4 || len(r.Notes) != 0 {
+	if r.Found != 5 || len(r.Notes) != 0 {
 		t.Fatalf("%d aborts, %q\n%s", r.Found, r.Notes, out)
 	}
 	a := r.Aborts
 	if a[0].Wake != guard.WakeByPerson || a[1].Wake != guard.Wake || a[1].ByPerson || len(a[0].Recorded) != 1 || a[0].Recorded[0].Verdict != "ok" {
 		t.Errorf("%+v\n%+v", a[0], a[1])
 	}
-	if a[2].Silence.MS != 90_000 || !a[2].Silence.Exact || a[2].Timer == nil || !strings.Contains(a[2].How, "asked again") {
+	if a[2].Silence.MS != 90_000 || !a[2].Silence.Exact || a[2].Timer == nil || !strings.Contains(a[2].How, "asked again") || !strings.Contains(out, "stall: no-tool-call, off") {
 		t.Errorf("%+v", a[2])
 	}
 	if a[3].Stall != guard.NotAborted || !a[3].ByPerson {
 		t.Errorf("%+v", a[3])
 	}
+	if l := a[4]; l.Silence.MS != 500 || len(l.Channels) != 1 || l.Channels[0].Repeat == nil || l.Channels[0].Repeat.Period != 33 || !strings.Contains(l.How, "cut by a loop guard; the turn ended looped") {
+		t.Errorf("%+v", l)
+	}
 	whole := strings.SplitAfter(j.b.String(), "\n")
 	gap := strings.Join(append(append([]string{}, whole[:3]...), whole[4:]...), "")
-	if r, _ := replay(t, gap, forensics.Options{}); len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "line 4: its sum does not follow") || r.Found != 4 {
+	if r, _ := replay(t, gap, forensics.Options{}); len(r.Notes) != 1 || !strings.HasPrefix(r.Notes[0], "line 4: its sum does not follow") || r.Found != 5 {
 		t.Errorf("with a line taken out: %d aborts, %q", r.Found, r.Notes)
 	}
 }

@@ -217,7 +217,7 @@ func TestTheStoryOfThreeCutsIsToldAlikeFromEveryKindOfTranscript(t *testing.T) {
 					t.Errorf("abort %d: usage %+v, same place as %d, want %d", i+1, a.Usage, a.SameAs, i)
 				}
 				for _, ch := range a.Channels {
-					if ch.Repeat != nil || ch.ProbeFires {
+					if ch.Repeat != nil || ch.Probe.Fires {
 						t.Errorf("abort %d: a guard that was innocent is accused: %+v", i+1, ch)
 					}
 				}

@@ -1,6 +1,7 @@
 package forensics
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -25,6 +26,8 @@ type ours struct {
 type attempt struct {
 	n     int
 	last  time.Time // its last useful event
+	cut   time.Time // when a guard judged it; zero: none did
+	said  []Recorded
 	text  strings.Builder
 	think strings.Builder
 	calls []*streaming
@@ -91,10 +94,16 @@ func (r *ours) record(rec *event.Record, body event.Payload) {
 	case event.AssistantMessage:
 		r.message(rec, b)
 	case event.AttemptFailed:
-		if b.Error.Code == event.FailStall {
+		switch b.Error.Code {
+		case event.FailStall:
 			r.stopped(rec.Time, "cut by the limit for silence")
+		case event.FailLoop:
+			r.stopped(rec.Time, "cut by a loop guard")
 		}
 	case event.CallRequested:
+		if r.pending != nil {
+			return // of the message that was cut, and measured with it
+		}
 		args := string(b.Args)
 		if b.BadArgs != "" {
 			args = b.BadArgs
@@ -103,13 +112,35 @@ func (r *ours) record(rec *event.Record, body event.Payload) {
 	case event.CallEnded:
 		r.result(string(rec.Call), b.Content.Text(), b.Error || b.ExitCode != nil && *b.ExitCode != 0)
 	case event.GuardVerdict:
-		if r.pending != nil {
-			r.pending.recorded = append(r.pending.recorded, Recorded{oneLine(b.Guard), oneLine(b.Verdict)})
-		}
+		r.verdict(rec, b)
 	case event.TurnEnded:
 		r.ended(rec.Time, b)
 	}
 }
+
+// verdict keeps what a guard said at the time, before the end of the attempt or
+// behind it.
+func (r *ours) verdict(rec *event.Record, v event.GuardVerdict) {
+	said := Recorded{Guard: oneLine(v.Guard), Verdict: oneLine(v.Verdict)}
+	var facts struct {
+		Decision string `json:"decision"`
+	}
+	if json.Unmarshal(v.Facts, &facts) == nil {
+		said.Decision = oneLine(facts.Decision)
+	}
+	to := &r.now.said
+	switch {
+	case r.pending != nil:
+		to = &r.pending.recorded
+	case r.now.n > 0 && r.now.cut.IsZero():
+		r.now.cut = rec.Time
+	}
+	if len(*to) < maxSaid {
+		*to = append(*to, said)
+	}
+}
+
+const maxSaid = 16 // verdicts that are kept of one attempt
 
 func (r *ours) chunk(rec *event.Record, c event.Chunk) {
 	at := rec.Time
@@ -119,6 +150,7 @@ func (r *ours) chunk(rec *event.Record, c event.Chunk) {
 	if at.After(r.now.last) {
 		r.now.last = at
 	}
+	r.now.cut = time.Time{} // whoever judged it let it go on
 	if r.now.bytes += len(c.Text); r.now.bytes > MaxLine {
 		return // a stream that long was found by every guard before
 	}
@@ -168,10 +200,15 @@ func (r *ours) stopped(at time.Time, how string) {
 	}
 	r.p.report.Messages++
 	s := stop{line: r.p.src.line, time: at, how: how, usage: ourUsage(r.usage), text: r.now.text.String(), thought: r.now.think.String()}
+	s.recorded = r.now.said
 	for _, c := range r.now.calls {
+		r.call(string(c.id), c.tool, c.args.String(), false)
 		s.calls = append(s.calls, streamed{tool: c.tool, args: c.args.String(), raw: true})
 	}
 	s.missing = s.text == "" && s.thought == "" && len(s.calls) == 0
+	if !r.now.cut.IsZero() {
+		at = r.now.cut // the end was written when the stream was given up, which may take its time
+	}
 	if s.silence = between(r.now.last, at, "the last useful event"); s.silence != nil {
 		s.silence.Exact = true
 	}

@@ -83,7 +83,11 @@ func (r *Report) printAbort(w *bufio.Writer, a *Abort) {
 		a.Calls.Same, l.Same, a.Calls.Cycle, l.Cycle, a.Calls.Failing, l.Failing, a.Calls.Burst, l.Burst)
 	fmt.Fprintf(w, "  usage        %s\n", a.Usage)
 	for _, v := range a.Recorded {
-		fmt.Fprintf(w, "  at the time  %s: %s\n", oneLine(v.Guard), oneLine(v.Verdict))
+		fmt.Fprintf(w, "  at the time  %s: %s", v.Guard, v.Verdict)
+		if v.Decision != "" {
+			fmt.Fprintf(w, ", %s", v.Decision)
+		}
+		fmt.Fprintln(w)
 	}
 	if a.SameAt != nil {
 		fmt.Fprintf(w, "  same place   as abort %d: stream %d and %d, argument %d and %d of the same content: a deterministic stall, the same request stops there again\n",
@@ -113,12 +117,12 @@ func (r *Report) printChannel(w *bufio.Writer, c *Channel) {
 	fmt.Fprintf(w, "  loop guard   %s: %s in %d code points\n", c.Name, loop, c.Runes)
 	probe := "innocent"
 	switch {
-	case c.ProbeFires:
+	case c.Probe.Fires:
 		probe = "fires"
-	case !c.Counts:
-		probe = "innocent, and not one that counts"
+	case !c.Probe.Counts:
+		probe = "innocent: it holds no character that counts"
 	}
-	fmt.Fprintf(w, "  probe        %s: probe repeated %d of %d, %s\n", c.Name, c.Score, r.Limits.Probe, probe)
+	fmt.Fprintf(w, "  probe        %s: probe repeated %d of %d, %s\n", c.Name, c.Probe.Score, c.Probe.Of, probe)
 }
 
 func (a *Abort) silence() string {

@@ -28,9 +28,6 @@ type Options struct {
 	Kind Kind
 }
 
-// probeLimit is the accused algorithm's threshold (GRD-10).
-const probeLimit = 30
-
 // Replay reads r to its end and runs the guards over it. What cannot be read is
 // a note of the report; the error is only that of r itself, and the report then
 // holds what was read before it. It reads a file of any size in bounded memory.
@@ -73,7 +70,7 @@ func newReplay(src *source, o Options) *replay {
 		Aborts: []Abort{}, Loops: []LoopOfCalls{}, Largest: []Largest{}, Notes: []string{}, cuts: map[int]script{},
 		Limits: LimitsInForce{
 			Argument: s.Argument, SilenceMS: s.Silence.Milliseconds(), InRow: s.InRow, CoolMS: s.Cooldown.Milliseconds(),
-			Probe: probeLimit, Same: c.Same, Cycle: c.Cycle, Failing: c.Failing, Burst: c.Burst,
+			Probe: guard.ProbeFires, Same: c.Same, Cycle: c.Cycle, Failing: c.Failing, Burst: c.Burst,
 		},
 	}}
 }

@@ -129,12 +129,10 @@ type Timer struct {
 
 // Channel is what the stream guards measured over one channel of the message.
 type Channel struct {
-	Name       string        `json:"name"` // "argument", "arguments", "text", "reasoning"
-	Runes      int           `json:"code_points"`
-	Score      int           `json:"probe"`
-	Counts     bool          `json:"probe_counts"`
-	Repeat     *guard.Repeat `json:"repeat"`
-	ProbeFires bool          `json:"probe_fires"`
+	Name   string             `json:"name"` // "argument": the longest string; "arguments": what it streamed in; "text", "reasoning"
+	Runes  int                `json:"code_points"`
+	Repeat *guard.Repeat      `json:"repeat"`
+	Probe  guard.ProbeReading `json:"probe"`
 }
 
 // Usage is what was recorded, which of a message that was cut is no count.
@@ -147,8 +145,9 @@ type Usage struct {
 
 // Recorded is a verdict that stands in the journal itself.
 type Recorded struct {
-	Guard   string `json:"guard"`
-	Verdict string `json:"verdict"`
+	Guard    string `json:"guard"`
+	Verdict  string `json:"verdict"`
+	Decision string `json:"decision,omitempty"`
 }
 
 // LoopOfCalls is where the calls of a turn went round in circles.

@@ -27,7 +27,7 @@ var ErrNoCut = errors.New("nothing was cut in this file that it also holds, so t
 
 // keep remembers what of an abort its script needs.
 func (p *replay) keep(a *Abort, s stop) {
-	c := script{text: s.text}
+	c := script{text: s.thought + s.text}
 	for _, call := range s.calls {
 		if call.tool == a.Cut.Tool {
 			if n, _ := call.longest(); n == a.Cut.Argument {

@@ -35,6 +35,8 @@ type asked struct {
 const (
 	maxStep  = 4096     // calls of a step that are compared
 	maxPlain = 64 << 10 // bytes; of a longer text only the sum is kept
+
+	maxMeasured = 16 // calls of a message that was cut, each a channel of its own
 )
 
 func newThread(p *replay) *thread { return &thread{p: p, calls: guard.Calls{Limits: p.o.Calls}} }
@@ -183,10 +185,11 @@ func (t *thread) cut(s stop) {
 		at := s.time.UTC()
 		a.Time = &at
 	}
-	body, stream := s.text, s.text
+	body, which := s.thought+s.text, -1
+	stream := body
 	for i, c := range s.calls {
-		if n, longest := c.longest(); i == 0 || n > a.Cut.Argument {
-			a.Cut.Argument, a.Cut.Tool, body, stream = n, c.tool, longest, c.stream()
+		if n, longest := c.longest(); n >= a.Cut.Argument {
+			a.Cut.Argument, a.Cut.Tool, body, stream, which = n, c.tool, longest, c.stream(), i
 		}
 	}
 	a.Cut.Stream, a.Cut.Prefix = utf8.RuneCountInString(stream), guard.Prefix(body)
@@ -197,6 +200,11 @@ func (t *thread) cut(s stop) {
 	}
 	if len(s.calls) > 0 && stream != body {
 		a.Channels = append(a.Channels, p.measure("arguments", stream))
+	}
+	for i, c := range s.calls[:min(len(s.calls), maxMeasured)] {
+		if i != which {
+			a.Channels = append(a.Channels, p.measure("arguments of "+oneLine(c.tool), c.stream()))
+		}
 	}
 	if s.text != "" {
 		a.Channels = append(a.Channels, p.measure("text", s.text))
@@ -265,23 +273,9 @@ func (p *replay) measure(name, s string) Channel {
 	if r, found := guard.NewLoop(p.o.Loop).Feed(s); found {
 		c.Repeat = &r
 	}
-	c.probe(s)
-	return c
-}
-
-const probeWindow = 65536
-
-// probe measures at the channel's end, which is where it was cut.
-func (c *Channel) probe(tail string) {
-	if len(tail) > probeWindow {
-		tail = tail[len(tail)-probeWindow:]
-		for len(tail) > 0 && !utf8.RuneStart(tail[0]) {
-			tail = tail[1:]
-		}
-	}
 	var probe guard.Probe
-	c.Score, c.Counts = probe.Score(tail)
-	c.ProbeFires = c.Counts && c.Score >= probeLimit
+	c.Probe = probe.Read(s) // at the channel's end, which is where it was cut
+	return c
 }
 
 // units is a text's length as the tool that wrote it counts.
