@@ -16,7 +16,7 @@ type Entry struct {
 
 // Box is the fold. The zero value is an empty inbox.
 type Box struct {
-	waiting []Entry
+	waiting []Entry // what stands in it is never changed: it is handed out
 	known   map[event.InputID]bool
 	keys    map[string]event.InputID
 	taken   Entry                   // the last one claimed or dropped
@@ -53,6 +53,7 @@ func (b *Box) Apply(seq event.Seq, p event.Payload) error {
 		if i < 0 {
 			return fmt.Errorf("input %s is edited but does not wait", p.ID)
 		}
+		b.waiting = slices.Clone(b.waiting)
 		b.waiting[i].Input = p.Input
 		b.changes++
 	}
@@ -83,7 +84,11 @@ func (b *Box) insert(e Entry) {
 	at, _ := slices.BinarySearchFunc(b.waiting, e, func(x, y Entry) int {
 		return cmp.Or(cmp.Compare(rank(x.Priority), rank(y.Priority)), cmp.Compare(x.Seq, y.Seq))
 	})
-	b.waiting = slices.Insert(b.waiting, at, e)
+	if at == len(b.waiting) {
+		b.waiting = append(b.waiting, e)
+	} else {
+		b.waiting = slices.Concat(b.waiting[:at], []Entry{e}, b.waiting[at:])
+	}
 	b.changes++
 }
 
@@ -134,7 +139,11 @@ func (b *Box) take(id event.InputID, verb string) error {
 		return fmt.Errorf("input %s is %s but does not wait", id, verb)
 	}
 	b.taken = b.waiting[i]
-	b.waiting = slices.Delete(b.waiting, i, i+1)
+	if i == 0 {
+		b.waiting = b.waiting[1:]
+	} else {
+		b.waiting = slices.Concat(b.waiting[:i], b.waiting[i+1:])
+	}
 	b.changes++
 	return nil
 }
@@ -143,8 +152,9 @@ func (b *Box) index(id event.InputID) int {
 	return slices.IndexFunc(b.waiting, func(e Entry) bool { return e.ID == id })
 }
 
-// Waiting returns what waits, in order. The slice is the caller's.
-func (b *Box) Waiting() []Entry { return slices.Clone(b.waiting) }
+// Waiting returns what waits, in order. The slice is shared with whoever asked
+// before: it never changes, and nobody may change it.
+func (b *Box) Waiting() []Entry { return slices.Clip(b.waiting) }
 
 // Get returns the waiting entry id.
 func (b *Box) Get(id event.InputID) (Entry, bool) {

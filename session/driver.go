@@ -220,6 +220,7 @@ func (l *Live) do(e turn.Effect) {
 	case turn.StopTimer:
 		if t := l.timers[e.Timer]; t != nil {
 			t.Stop()
+			delete(l.timers, e.Timer)
 		}
 	case turn.JudgeTurn:
 		l.judgeTurn(e)
@@ -300,10 +301,34 @@ func (l *Live) setTimer(name turn.Timer, after time.Duration) {
 		t.Stop()
 	}
 	if name == turn.TimerStorage {
-		l.timers[name] = time.AfterFunc(l.cfg.Limits.StoreWait, func() { l.tell(turn.Fired{Timer: name}) })
-		return
+		after = l.cfg.Limits.StoreWait
 	}
-	l.timers[name] = time.AfterFunc(after, func() { l.tell(turn.Fired{Timer: name}) })
+	l.timing++
+	set := timer{number: l.timing}
+	set.Timer = time.AfterFunc(after, func() {
+		select {
+		case l.posts <- post{make: func(turn.Token) turn.Input { return l.fired(name, set.number) }}:
+		case <-l.gone:
+		}
+	})
+	l.timers[name] = &set
+}
+
+// timer is a timer of the machine's, told from those that had its name before.
+type timer struct {
+	*time.Timer
+	number uint64
+}
+
+// fired is what a timer says when the driver gets to it. One that was stopped or
+// set anew meanwhile says nothing: it belongs to what is over, such as the turn
+// before this one.
+func (l *Live) fired(name turn.Timer, number uint64) turn.Input {
+	if t := l.timers[name]; t != nil && t.number == number {
+		delete(l.timers, name)
+		return turn.Fired{Timer: name}
+	}
+	return turn.Fired{}
 }
 
 func (l *Live) publish(sum turn.Summary) {

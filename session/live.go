@@ -44,10 +44,12 @@ type Live struct {
 	queue  []turn.Input
 	tokens map[turn.Token]chan answer
 	token  turn.Token
-	timers map[turn.Timer]*time.Timer
+	timers map[turn.Timer]*timer
+	timing uint64                  // timers that were set so far
 	told   *active                 // whose trip the machine was told of
 	asking turn.Ticket             // the attempt that has not ended; 0 if none
 	sever  context.CancelCauseFunc // ends it from our side
+	broke  turn.Ticket             // the last one that was ended so
 	offs   map[int]int
 
 	mu      sync.Mutex

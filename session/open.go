@@ -117,7 +117,7 @@ func newLive(ctx context.Context, cfg Config, ledger *turn.Ledger, b *book) *Liv
 	cfg.Turn.TurnGate = cfg.Hooks != nil
 	l := &Live{cfg: cfg, log: cfg.Log, posts: make(chan post, 64), quit: make(chan struct{}), gone: make(chan struct{}),
 		state: turn.NewState(ledger, b.epoch, cfg.Turn), book: b, tokens: map[turn.Token]chan answer{},
-		timers: map[turn.Timer]*time.Timer{}, offs: map[int]int{},
+		timers: map[turn.Timer]*timer{}, offs: map[int]int{},
 		waiters: map[event.InputID][]chan outcome{}, results: map[event.InputID]outcome{},
 		callers: map[event.InputID]context.Context{}, pending: map[event.InputID]bool{}, stray: map[string]string{},
 		closer: make(chan struct{}, 1), given: make(chan struct{})}

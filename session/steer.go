@@ -98,11 +98,14 @@ func (l *Live) summarize(e turn.AskSummary) {
 	l.asking = e.Ticket
 	sig, m := act.coord.Signal(), l.moment(gate.PreCompact, e.Turn)
 	m.Reason = e.Why
+	act.errands.begin() // what the hooks came to is recorded before the turn's end
 	l.work.Go(func() {
 		in := turn.Summarized{Ticket: e.Ticket}
 		ctx, stop := interrupt.ContextOf(l.ctx, sig)
 		defer stop()
-		if by := l.mayCompact(ctx, m); by != "" {
+		by := l.mayCompact(ctx, m)
+		act.errands.done()
+		if by != "" {
 			in.Blocked = by
 		} else {
 			l.summary(ctx, sig, e, &in)

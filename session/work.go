@@ -59,6 +59,7 @@ func (l *Live) attempt(e turn.Ask) {
 // broken ends the attempt that is under way, for a guard.
 func (l *Live) broken(e turn.Break) {
 	if l.asking == e.Ticket && l.sever != nil {
+		l.broke = e.Ticket
 		l.sever(errSevered)
 	}
 }
@@ -306,16 +307,21 @@ func (l *Live) back(key string) {
 
 // watchAttempt names an attempt that did not end within its grace.
 func (l *Live) watchAttempt(in turn.Input) {
-	switch in := in.(type) {
-	case turn.Answered:
-		if in.Ticket == l.asking {
+	over := func(t turn.Ticket) {
+		if t == l.asking {
 			l.asking = 0
 		}
-		l.back(attemptKey(in.Ticket))
+		l.back(attemptKey(t))
+	}
+	switch in := in.(type) {
+	case turn.Answered:
+		over(in.Ticket)
+	case turn.Summarized:
+		over(in.Ticket)
 	case turn.Fired:
-		if in.Timer == turn.TimerGrace && l.asking != 0 && l.state.Phase() == turn.PhaseUnwinding {
+		if in.Timer == turn.TimerGrace && l.asking != 0 && (l.state.Phase() == turn.PhaseUnwinding || l.broke == l.asking) {
 			l.name(attemptKey(l.asking), fmt.Sprintf("the model's stream of turn %d", l.state.Turn.Number))
-			l.log.Warn("the model's stream ignores the stop and was cut off", "turn", l.state.Turn.Number)
+			l.log.Warn("the model's stream ignores its end and was cut off", "turn", l.state.Turn.Number)
 		}
 	}
 }

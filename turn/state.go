@@ -440,6 +440,9 @@ func (s *State) clear(in Clear) {
 
 // Held returns the texts that wait and that no turn takes by itself, in order.
 func (s *State) Held() []string {
+	if len(s.held) == 0 {
+		return nil
+	}
 	var out []string
 	for _, e := range s.Box.Waiting() {
 		if s.held[e.ID] {
@@ -452,7 +455,10 @@ func (s *State) Held() []string {
 // Waits returns what waits, in order, and which of it is held.
 func (s *State) Waits() ([]inbox.Entry, map[event.InputID]bool) {
 	waiting := s.Box.Waiting()
-	held := make(map[event.InputID]bool, len(waiting))
+	if len(s.held) == 0 {
+		return waiting, nil
+	}
+	held := make(map[event.InputID]bool, len(s.held))
 	for _, e := range waiting {
 		if s.held[e.ID] {
 			held[e.ID] = true
