@@ -48,6 +48,11 @@ type InboxAccepted struct {
 	Options  SubmitOptions `json:"options,omitzero"`
 	By       string        `json:"by,omitempty"`
 	Kind     TurnKind      `json:"turn_kind,omitempty"` // empty means input
+	// Replaces are waiting inputs whose words are in this one: they wait no
+	// longer. A record that drops each of them follows for those who count, but
+	// this one record is the change: no cut leaves the words in both places, or
+	// in none. If this input is dropped as refused they wait again.
+	Replaces []InputID `json:"replaces,omitempty"`
 }
 
 // SubmitOptions are kept word for word beside the input, so that a retry is
@@ -83,7 +88,8 @@ type InboxDropped struct {
 
 // InboxReturned puts an input that a hidden turn had processed back into the
 // inbox, under its own id: it is asked again, not written again. Options, if
-// set, stand for those that it was accepted with.
+// set, stand for those that it was accepted with. It stands in [Rewound]; alone
+// it returns an input of a turn that is hidden already.
 type InboxReturned struct {
 	ID       InputID        `json:"id"`
 	Priority Priority       `json:"priority"`
@@ -384,11 +390,13 @@ type TurnMarked struct {
 }
 
 // Rewound hides the turns from From on, up to where this record stands;
-// nothing is removed.
+// nothing is removed. Returns are their inputs that wait again from here on: one
+// record, so that no cut can leave an input hidden that was to be asked again.
 type Rewound struct {
-	From int    `json:"from_turn"`
-	Why  string `json:"why"` // "retry", "rewind"
-	By   string `json:"by,omitempty"`
+	From    int             `json:"from_turn"`
+	Why     string          `json:"why"` // "retry", "rewind"
+	By      string          `json:"by,omitempty"`
+	Returns []InboxReturned `json:"returns,omitempty"`
 }
 
 // CompactionStarted, CompactionSummary and CompactionEnded bracket a summary

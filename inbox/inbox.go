@@ -3,6 +3,7 @@ package inbox
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/ripcord-go/ripcord/event"
@@ -12,13 +13,18 @@ import (
 type Entry struct {
 	event.InboxAccepted
 	Seq event.Seq // of its acceptance
+	// Replaced wait again if this one is refused.
+	Replaced []Entry `json:",omitempty"`
 }
 
-// Box is the fold. The zero value is an empty inbox.
+// Box is the fold. The zero value is an empty inbox. Taking what stands first,
+// and adding at the end, cost the same however much waits.
 type Box struct {
-	waiting []Entry // what stands in it is never changed: it is handed out
+	lines   [3][]*Entry // what waits, a line for each priority, in order
+	waiting map[event.InputID]*Entry
 	known   map[event.InputID]bool
 	keys    map[string]event.InputID
+	echoes  map[event.InputID]bool  // replaced; the record that says so is to come
 	taken   Entry                   // the last one claimed or dropped
 	claimed map[event.InputID]Entry // in the history, until [Box.Forget]
 	changes int
@@ -38,23 +44,27 @@ func (b *Box) Apply(seq event.Seq, p event.Payload) error {
 		if b.claimed == nil {
 			b.claimed = map[event.InputID]Entry{}
 		}
+		b.taken.Replaced = nil
 		b.claimed[p.ID] = b.taken
 	case event.InboxReturned:
 		return b.put(p)
+	case event.Rewound:
+		for _, r := range p.Returns {
+			if _, ok := b.claimed[r.ID]; !ok {
+				return notHidden(r.ID)
+			}
+		}
+		for _, r := range p.Returns {
+			_ = b.put(r) // it is there: just looked at
+		}
 	case event.InboxDropped:
-		if err := b.take(p.ID, "dropped"); err != nil {
-			return err
-		}
-		if p.Why == event.DroppedRefused {
-			delete(b.keys, b.taken.Key)
-		}
+		return b.drop(p)
 	case event.InboxEdited:
-		i := b.index(p.ID)
-		if i < 0 {
+		e := b.waiting[p.ID]
+		if e == nil {
 			return fmt.Errorf("input %s is edited but does not wait", p.ID)
 		}
-		b.waiting = slices.Clone(b.waiting)
-		b.waiting[i].Input = p.Input
+		e.Input = p.Input
 		b.changes++
 	}
 	return nil
@@ -67,28 +77,80 @@ func (b *Box) accept(seq event.Seq, p event.InboxAccepted) error {
 	if p.Key != "" && b.keys[p.Key] != "" {
 		return fmt.Errorf("idempotency key of %s was accepted before as %s", p.ID, b.keys[p.Key])
 	}
-	if b.known == nil {
-		b.known, b.keys = map[event.InputID]bool{}, map[string]event.InputID{}
+	for i, id := range p.Replaces {
+		if b.waiting[id] == nil || slices.Contains(p.Replaces[:i], id) {
+			return fmt.Errorf("input %s is replaced but does not wait", id)
+		}
 	}
+	b.begin()
 	b.known[p.ID] = true
 	if p.Key != "" {
 		b.keys[p.Key] = p.ID
 	}
-	b.insert(Entry{p, seq})
+	e := &Entry{InboxAccepted: p, Seq: seq}
+	for _, id := range p.Replaces {
+		old := b.waiting[id]
+		b.remove(old)
+		b.echoes[id] = true
+		e.Replaced = append(e.Replaced, *old)
+	}
+	b.insert(e)
+	return nil
+}
+
+// begin makes the maps; an empty inbox has none.
+func (b *Box) begin() {
+	if b.known == nil {
+		b.known, b.keys = map[event.InputID]bool{}, map[string]event.InputID{}
+		b.waiting, b.echoes = map[event.InputID]*Entry{}, map[event.InputID]bool{}
+	}
+}
+
+func (b *Box) drop(p event.InboxDropped) error {
+	if p.Why == event.DroppedReplaced && b.echoes[p.ID] {
+		delete(b.echoes, p.ID)
+		return nil
+	}
+	if err := b.take(p.ID, "dropped"); err != nil {
+		return err
+	}
+	if p.Why == event.DroppedRefused {
+		delete(b.keys, b.taken.Key)
+		for _, old := range b.taken.Replaced {
+			delete(b.echoes, old.ID)
+			b.insert(&old)
+		}
+	}
+	b.taken.Replaced = nil
 	return nil
 }
 
 // insert keeps the order: by priority, then by acceptance, so that what is
 // returned stands where it stood.
-func (b *Box) insert(e Entry) {
-	at, _ := slices.BinarySearchFunc(b.waiting, e, func(x, y Entry) int {
-		return cmp.Or(cmp.Compare(rank(x.Priority), rank(y.Priority)), cmp.Compare(x.Seq, y.Seq))
-	})
-	if at == len(b.waiting) {
-		b.waiting = append(b.waiting, e)
-	} else {
-		b.waiting = slices.Concat(b.waiting[:at], []Entry{e}, b.waiting[at:])
+func (b *Box) insert(e *Entry) {
+	line := &b.lines[rank(e.Priority)]
+	at := len(*line)
+	if at > 0 && (*line)[at-1].Seq > e.Seq {
+		at, _ = slices.BinarySearchFunc(*line, e.Seq, bySeq)
 	}
+	*line = slices.Insert(*line, at, e)
+	b.waiting[e.ID] = e
+	b.changes++
+}
+
+func bySeq(e *Entry, seq event.Seq) int { return cmp.Compare(e.Seq, seq) }
+
+// remove takes e out of its line.
+func (b *Box) remove(e *Entry) {
+	line := &b.lines[rank(e.Priority)]
+	switch at, _ := slices.BinarySearchFunc(*line, e.Seq, bySeq); at {
+	case 0: // the usual one: nothing is moved
+		(*line)[0] = nil
+		*line = (*line)[1:]
+	default:
+		*line = slices.Delete(*line, at, at+1)
+	}
+	delete(b.waiting, e.ID)
 	b.changes++
 }
 
@@ -96,30 +158,28 @@ func (b *Box) insert(e Entry) {
 // returns the same.
 func (b *Box) Changes() int { return b.changes }
 
+func notHidden(id event.InputID) error {
+	return fmt.Errorf("input %s is returned but is in no turn that can be hidden", id)
+}
+
 // put returns an input to the inbox.
 func (b *Box) put(p event.InboxReturned) error {
 	e, ok := b.claimed[p.ID]
 	if !ok {
-		return fmt.Errorf("input %s is returned but is in no turn that can be hidden", p.ID)
+		return notHidden(p.ID)
 	}
 	delete(b.claimed, p.ID)
 	e.Priority = p.Priority
 	if p.Options != nil {
 		e.Options = *p.Options
 	}
-	b.insert(e)
+	b.insert(&e)
 	return nil
 }
 
 // Forget lets go of the words of what was claimed: nothing of it can be
 // returned any more.
 func (b *Box) Forget() { b.claimed = nil }
-
-// Claimed returns an input that is in the history and can be returned.
-func (b *Box) Claimed(id event.InputID) (Entry, bool) {
-	e, ok := b.claimed[id]
-	return e, ok
-}
 
 func rank(p event.Priority) int {
 	switch p {
@@ -134,32 +194,41 @@ func rank(p event.Priority) int {
 }
 
 func (b *Box) take(id event.InputID, verb string) error {
-	i := b.index(id)
-	if i < 0 {
+	e := b.waiting[id]
+	if e == nil {
 		return fmt.Errorf("input %s is %s but does not wait", id, verb)
 	}
-	b.taken = b.waiting[i]
-	if i == 0 {
-		b.waiting = b.waiting[1:]
-	} else {
-		b.waiting = slices.Concat(b.waiting[:i], b.waiting[i+1:])
-	}
-	b.changes++
+	b.taken = *e
+	b.remove(e)
 	return nil
 }
 
-func (b *Box) index(id event.InputID) int {
-	return slices.IndexFunc(b.waiting, func(e Entry) bool { return e.ID == id })
+// All ranges over what waits, in order. The inbox must not change meanwhile.
+func (b *Box) All() iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for _, line := range b.lines {
+			for _, e := range line {
+				if !yield(*e) {
+					return
+				}
+			}
+		}
+	}
 }
 
-// Waiting returns what waits, in order. The slice is shared with whoever asked
-// before: it never changes, and nobody may change it.
-func (b *Box) Waiting() []Entry { return slices.Clip(b.waiting) }
+// Waiting returns what waits, in order. The slice is the caller's.
+func (b *Box) Waiting() []Entry {
+	out := make([]Entry, 0, len(b.waiting))
+	for e := range b.All() {
+		out = append(out, e)
+	}
+	return out
+}
 
 // Get returns the waiting entry id.
 func (b *Box) Get(id event.InputID) (Entry, bool) {
-	if i := b.index(id); i >= 0 {
-		return b.waiting[i], true
+	if e := b.waiting[id]; e != nil {
+		return *e, true
 	}
 	return Entry{}, false
 }

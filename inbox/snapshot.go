@@ -14,25 +14,34 @@ type Snapshot struct {
 	Claimed map[event.InputID]Entry  `json:"claimed,omitempty"`
 	Known   []event.InputID          `json:"known,omitempty"` // sorted
 	Keys    map[string]event.InputID `json:"keys,omitempty"`
+	Echoes  []event.InputID          `json:"echoes,omitempty"` // sorted
 }
 
 // Snapshot returns the box as it stands. It shares memory with the box and is
 // to be encoded before the box changes.
 func (b *Box) Snapshot() Snapshot {
-	return Snapshot{b.waiting, b.claimed, slices.Sorted(maps.Keys(b.known)), b.keys}
+	return Snapshot{b.Waiting(), b.claimed, slices.Sorted(maps.Keys(b.known)), b.keys, slices.Sorted(maps.Keys(b.echoes))}
 }
 
 // Restore returns the box that s was taken of.
 func Restore(s Snapshot) Box {
-	b := Box{waiting: s.Waiting, claimed: s.Claimed, keys: s.Keys}
-	if len(s.Known) > 0 {
-		b.known = make(map[event.InputID]bool, len(s.Known))
-		for _, id := range s.Known {
-			b.known[id] = true
-		}
-		if b.keys == nil {
-			b.keys = map[string]event.InputID{}
-		}
+	b := Box{claimed: s.Claimed}
+	if len(s.Known) == 0 {
+		return b
 	}
+	b.begin()
+	if s.Keys != nil {
+		b.keys = s.Keys
+	}
+	for _, id := range s.Known {
+		b.known[id] = true
+	}
+	for _, id := range s.Echoes {
+		b.echoes[id] = true
+	}
+	for _, e := range s.Waiting {
+		b.insert(&e)
+	}
+	b.changes = 0
 	return b
 }

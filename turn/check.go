@@ -3,6 +3,7 @@ package turn
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/ripcord-go/ripcord/event"
 )
@@ -27,8 +28,10 @@ type Checker struct {
 	asked   map[event.ApprovalID]event.CallID
 	jobs    map[event.JobID]bool
 	inbox   map[event.InputID]inboxStage
-	keys    map[string]event.InputID // idempotency keys that were accepted
+	keys    map[string]event.InputID          // idempotency keys that were accepted
+	stood   map[event.InputID][]event.InputID // for those that a waiting input replaced
 	compact bool
+	summed  bool // the summary of the open compaction stands
 	repair  bool
 }
 
@@ -44,6 +47,7 @@ const (
 	inboxWaiting
 	inboxTaken
 	inboxGone
+	inboxReplaced // gone; the record that says so is to come
 )
 
 // Check returns a checker that stands before the first record.
@@ -123,6 +127,7 @@ func (c *Checker) rules(r *event.Record, p event.Payload) error {
 		if c.turn != 0 || p.From < 1 || p.From > c.turns {
 			return fmt.Errorf("turns from %d on are hidden, last was %d, open is %d", p.From, c.turns, c.turn)
 		}
+		return c.returned(p.Returns)
 	case event.ModelRequest, event.Chunk, event.AssistantMessage, event.AttemptFailed:
 		return c.model(p)
 	case event.CallRequested, event.CallApproved, event.CallDenied, event.CallStarted,
@@ -199,32 +204,76 @@ func (c *Checker) input(p event.Payload) error {
 	}
 	switch p := p.(type) {
 	case event.InboxAccepted:
-		if c.keys[p.Key] != "" {
-			return fmt.Errorf("idempotency key %q was accepted before", p.Key)
-		}
-		if err := want(p.ID, inboxUnknown, inboxWaiting); err != nil || p.Key == "" {
-			return err
-		}
-		if c.keys == nil {
-			c.keys = map[string]event.InputID{}
-		}
-		c.keys[p.Key] = p.ID
+		return c.accepted(p)
 	case event.InboxClaimed:
+		delete(c.stood, p.ID)
 		return want(p.ID, inboxWaiting, inboxTaken)
 	case event.InboxDropped:
+		if p.Why == event.DroppedReplaced && c.inbox[p.ID] == inboxReplaced {
+			return want(p.ID, inboxReplaced, inboxGone)
+		}
 		if err := want(p.ID, inboxWaiting, inboxGone); err != nil {
 			return err
 		}
 		if p.Why == event.DroppedRefused {
 			maps.DeleteFunc(c.keys, func(_ string, id event.InputID) bool { return id == p.ID })
+			for _, id := range c.stood[p.ID] {
+				c.inbox[id] = inboxWaiting
+			}
 		}
+		delete(c.stood, p.ID)
 	case event.InboxEdited:
 		return want(p.ID, inboxWaiting, inboxWaiting)
 	case event.InboxReturned:
 		if c.turn != 0 {
 			return fmt.Errorf("input %s is returned while turn %d is open", p.ID, c.turn)
 		}
-		return want(p.ID, inboxTaken, inboxWaiting)
+		return c.returned([]event.InboxReturned{p})
+	}
+	return nil
+}
+
+// accepted judges a new input, and that what it replaces waits.
+func (c *Checker) accepted(p event.InboxAccepted) error {
+	switch {
+	case c.keys[p.Key] != "":
+		return fmt.Errorf("idempotency key %q was accepted before", p.Key)
+	case c.inbox[p.ID] != inboxUnknown:
+		return fmt.Errorf("input %s is not in the state that this needs", p.ID)
+	}
+	for i, id := range p.Replaces {
+		if c.inbox[id] != inboxWaiting || slices.Contains(p.Replaces[:i], id) {
+			return fmt.Errorf("input %s replaces %s, which does not wait", p.ID, id)
+		}
+	}
+	c.inbox[p.ID] = inboxWaiting
+	for _, id := range p.Replaces {
+		c.inbox[id] = inboxReplaced
+	}
+	if len(p.Replaces) > 0 {
+		if c.stood == nil {
+			c.stood = map[event.InputID][]event.InputID{}
+		}
+		c.stood[p.ID] = p.Replaces
+	}
+	if p.Key != "" {
+		if c.keys == nil {
+			c.keys = map[string]event.InputID{}
+		}
+		c.keys[p.Key] = p.ID
+	}
+	return nil
+}
+
+// returned judges what comes back to the inbox: it was in a turn.
+func (c *Checker) returned(back []event.InboxReturned) error {
+	for i, r := range back {
+		if c.inbox[r.ID] != inboxTaken || slices.ContainsFunc(back[:i], func(b event.InboxReturned) bool { return b.ID == r.ID }) {
+			return fmt.Errorf("input %s is not in the state that this needs: it is returned, and is in no turn", r.ID)
+		}
+	}
+	for _, r := range back {
+		c.inbox[r.ID] = inboxWaiting
 	}
 	return nil
 }
@@ -447,15 +496,22 @@ func (c *Checker) job(p event.Payload) error {
 }
 
 func (c *Checker) compaction(p event.Payload) error {
-	switch p.(type) {
+	switch p := p.(type) {
 	case event.CompactionStarted:
 		return c.set(&c.compact, true, "a compaction is open already")
 	case event.CompactionEnded:
-		return c.set(&c.compact, false, "no compaction is open")
-	case event.CompactionSummary:
-		if !c.compact {
-			return fmt.Errorf("a summary outside of a compaction")
+		if p.Installed != c.summed {
+			return fmt.Errorf("a compaction ends with installed %v, and its summary stands: %v", p.Installed, c.summed)
 		}
+		if err := c.set(&c.compact, false, "no compaction is open"); err != nil {
+			return err
+		}
+		c.summed = false
+	case event.CompactionSummary:
+		if !c.compact || c.summed {
+			return fmt.Errorf("a summary outside of a compaction, or its second one")
+		}
+		c.summed = true
 	}
 	return nil
 }

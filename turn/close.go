@@ -53,7 +53,10 @@ func Close(l *Ledger, evidence []event.Evidence, how How) Closing {
 		b.salvage(s)
 		b.results(s)
 	}
-	if l.compact {
+	switch {
+	case l.compact && l.summed: // it stands, whatever came then
+		b.add(event.CompactionEnded{Installed: true}, "")
+	case l.compact:
 		b.add(event.CompactionEnded{Error: how.Error}, "")
 	}
 	b.jobs()

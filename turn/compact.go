@@ -20,6 +20,10 @@ const TextSummarize = "Summarize the conversation so far for yourself: you will 
 
 const summaryHead = "<conversation_summary>\nWhat went before was replaced by this summary.\n"
 
+// summaryMax bounds a summary, in bytes: one as long as what it stands for is
+// none.
+const summaryMax = 256 << 10
+
 // full reports whether the next request would come too near to what the model
 // takes.
 func (s *State) full() bool {
@@ -94,6 +98,8 @@ func (s *State) summarized(in Summarized) {
 		s.unsummarized(event.Failure{Code: event.FailBlocked, Message: in.Blocked + " did not let the context be summarized", Hint: "`ripcord config show --origin` says where the hook is set up"})
 	case strings.TrimSpace(in.Text) == "":
 		s.unsummarized(event.Failure{Code: event.FailEmpty, Message: "the model gave an empty summary"})
+	case len(in.Text) > summaryMax:
+		s.unsummarized(event.Failure{Code: event.FailEmpty, Message: fmt.Sprintf("the summary is longer than %d bytes", summaryMax)})
 	default:
 		s.countSummary(true)
 		text := summaryHead + in.Text
@@ -111,13 +117,7 @@ func (s *State) underWay() string {
 	if s.kind == event.TurnCompact || s.Turn.Step <= 1 {
 		return ""
 	}
-	var texts []string
-	for _, id := range s.Turn.Inputs {
-		if e, ok := s.Box.Claimed(id); ok {
-			texts = append(texts, e.Input.Content.Text())
-		}
-	}
-	return clipText(strings.Join(texts, "\n\n"), 8<<10)
+	return clipText(strings.Join(s.Turn.words, "\n\n"), 8<<10)
 }
 
 func clipText(text string, n int) string {

@@ -489,6 +489,7 @@ func (s *State) hooked(in Hooked) {
 	s.do(Retire{turn})
 	s.awake()
 	s.emitAll([]Draft{s.ending.End})
+	s.holdBack()
 	s.do(Sync{}, Publish{s.summary()}, Wake{})
 }
 
@@ -506,8 +507,11 @@ func (s *State) storageFailed(in StorageFailed) {
 	}
 	for _, t := range in.Refused {
 		if id, ok := s.refused[t]; ok {
-			if _, waits := s.Box.Get(id); waits {
+			if e, waits := s.Box.Get(id); waits {
 				s.emit(event.InboxDropped{ID: id, Why: event.DroppedRefused}, "")
+				for _, old := range e.Replaces { // it stood for them: they wait again, for whoever says so
+					s.held[old] = true
+				}
 			}
 		}
 	}

@@ -72,6 +72,7 @@ type Summarized struct {
 type Go struct {
 	ID    event.InputID // address of the turn
 	Held  bool
+	First bool // only on the first that waits, which is the turn's address: answered with it
 	By    string
 	Token Token
 }
@@ -463,6 +464,7 @@ type Options struct {
 	TurnGate   bool          // hooks judge each turn before its first request
 	NoEager    bool          // calls start once the whole answer is there
 	NoMarker   bool          // leave out the aborted marker
+	Hold       bool          // what waits behind a turn is held, but for what the turn made way for: one turn at a time
 	MarkerText string        // empty: TextAbortedTurn
 }
 

@@ -96,10 +96,12 @@ type Turn struct {
 	Calls   []*Call
 	Text    string // last assistant text
 	Usage   Usage
-	Asked   int // requests sent
+	Asked   int // requests sent, those for summaries included
 	Counted int // requests whose tokens were counted to the end
 	Marked  bool
 	End     *event.TurnEnded // nil while open
+
+	words []string // of the inputs, while the turn is open
 }
 
 // Step is the open step.
@@ -234,6 +236,14 @@ func (l *Ledger) fold(r *event.Record, p event.Payload) {
 		l.foldProcess(r, p)
 	case event.Rewound:
 		l.hide(p.From)
+	case event.CompactionStarted:
+		if l.turn != 0 {
+			l.Turn.Asked++ // the summary's call
+		}
+	case event.CompactionEnded:
+		if p.Error != nil && p.Error.Code == event.FailBlocked && l.turn != 0 {
+			l.Turn.Asked-- // it was never made
+		}
 	case event.CompactionSummary:
 		kept := l.History[len(l.History)-min(p.Kept, len(l.History)):]
 		l.History = append([]event.Message{{Role: event.RoleUser, Content: p.Content}}, kept...)
@@ -246,8 +256,7 @@ func (l *Ledger) fold(r *event.Record, p event.Payload) {
 		l.Unknown[p.Name]++
 	case event.GuardVerdict, event.GuardWake:
 		l.foldGuard(r, p)
-	case event.SessionForked, event.HookInvoked, event.HookVerdict, event.CompactionStarted, event.CompactionEnded,
-		event.SubAgentLinked, event.RepairBegun, event.RepairCommitted, event.TornSaved:
+	case event.SessionForked, event.HookInvoked, event.HookVerdict, event.SubAgentLinked, event.RepairBegun, event.RepairCommitted, event.TornSaved:
 	}
 }
 
@@ -264,6 +273,7 @@ func (l *Ledger) foldTurn(r *event.Record, p event.Payload) {
 		}
 	case event.InboxClaimed:
 		l.Turn.Inputs = append(l.Turn.Inputs, p.ID)
+		l.Turn.words = append(l.Turn.words, l.Box.Taken().Input.Content.Text())
 		l.TurnOf[p.ID] = r.Turn
 		if past := l.past[r.Turn]; past != nil {
 			past.claims = append(past.claims, p)
@@ -294,7 +304,7 @@ func (l *Ledger) foldTurn(r *event.Record, p event.Payload) {
 			l.say(event.Message{Role: event.RoleUser, Content: event.TextOf(p.Text)})
 		}
 	case event.TurnEnded:
-		l.Turn.End = &p
+		l.Turn.End, l.Turn.words = &p, nil
 		l.Spent.Wall += max(r.Time.Sub(l.Spent.began), 0)
 		if p.Outcome == event.TurnCompleted && l.Turn.Kind != event.TurnCompact {
 			l.Wakes.InRow = 0
@@ -360,7 +370,7 @@ func (l *Ledger) foldModel(p event.Payload) {
 		l.Usage.add(p)
 		if l.Turn != nil {
 			l.Turn.Usage.add(p)
-			if p.Complete && p.Attempt > 0 {
+			if p.Complete {
 				l.Turn.Counted++
 			}
 		}

@@ -23,40 +23,22 @@ func (s *State) rewind(in Rewind) {
 	if !ok {
 		return
 	}
-	claims, kind := s.claimedIn(from), s.Turn.Kind
-	why := "rewind"
+	kind, why := s.Turn.Kind, "rewind"
 	if in.Retry {
 		why = "retry"
 	}
-	if !s.emit(event.Rewound{From: from, Why: why, By: in.By}, "") {
+	back, first := s.returns(in, from)
+	if !s.emit(event.Rewound{From: from, Why: why, By: in.By, Returns: back}, "") {
 		s.do(Reply{Token: in.Token, Err: ErrNotNow})
 		return
 	}
 	out := Returned{From: from}
-	var first []event.InputID
-	for _, c := range claims {
-		p := event.InboxReturned{ID: c.ID, Priority: event.PriorityNext, By: in.By}
-		switch {
-		case c.Steer && in.DropSteers:
-			continue
-		case c.Steer:
-		case in.Retry || in.Restore && s.TurnOf[c.ID] == from:
-			p.Priority = event.PriorityLater
-			if in.Retry {
-				p.Options = in.Options
-			}
-		default:
-			continue
-		}
-		if !s.emit(p, "") {
-			continue
-		}
-		if e, ok := s.Box.Get(c.ID); ok {
+	for _, r := range back {
+		if e, ok := s.Box.Get(r.ID); ok {
 			out.Inputs = append(out.Inputs, e.InboxAccepted)
 		}
-		s.held[c.ID] = !in.Retry
-		if in.Retry && !c.Steer {
-			first = append(first, c.ID)
+		if !in.Retry {
+			s.held[r.ID] = true
 		}
 	}
 	s.do(Sync{})
@@ -72,6 +54,28 @@ func (s *State) rewind(in Rewind) {
 	}
 	s.do(Reply{Token: in.Token, Value: out})
 	s.wake()
+}
+
+// returns lists what waits again once the turns from `from` on are hidden, and
+// what of it a retry begins with.
+func (s *State) returns(in Rewind, from int) (back []event.InboxReturned, first []event.InputID) {
+	for _, c := range s.claimedIn(from) {
+		r := event.InboxReturned{ID: c.ID, Priority: event.PriorityNext, By: in.By}
+		switch {
+		case c.Steer && in.DropSteers:
+			continue
+		case c.Steer:
+		case in.Retry:
+			r.Priority, r.Options = event.PriorityLater, in.Options
+			first = append(first, c.ID)
+		case in.Restore && s.TurnOf[c.ID] == from:
+			r.Priority = event.PriorityLater
+		default:
+			continue
+		}
+		back = append(back, r)
+	}
+	return back, first
 }
 
 // rewindable judges a wish to rewind and returns the first turn to hide.

@@ -33,6 +33,8 @@ type snapshot struct {
 	OpenJobs []event.JobID            `json:"open_jobs,omitempty"`
 	Inputs   map[event.InputID]int    `json:"inputs,omitempty"`
 	Keys     map[string]event.InputID `json:"keys,omitempty"`
+	// Stood are the inputs that a waiting one replaced.
+	Stood map[event.InputID][]event.InputID `json:"stood,omitempty"`
 
 	Header   event.SessionOpened    `json:"header"`
 	Box      inbox.Snapshot         `json:"box"`
@@ -77,7 +79,7 @@ func (l *Ledger) Snapshot() ([]byte, error) {
 	}
 	s := snapshot{Version: snapshotVersion,
 		Next: l.next, Batch: l.batch, Epoch: l.epoch, Turns: l.turns, Steps: l.steps, Attempt: l.attempt, Message: l.message,
-		OpenJobs: slices.Sorted(maps.Keys(l.jobs)), Keys: l.keys,
+		OpenJobs: slices.Sorted(maps.Keys(l.jobs)), Keys: l.keys, Stood: l.stood,
 		Header: l.Header, Box: l.Box.Snapshot(), History: l.History, Config: l.config, ConfigAt: l.ConfigAt, Turn: l.Turn,
 		Jobs: l.Jobs, Procs: l.Procs, Lease: l.Lease, LastAt: l.LastAt, Usage: l.Usage, Unknown: l.Unknown, TurnOf: l.TurnOf,
 		Spent: l.Spent, Began: l.Spent.began, Wakes: l.Wakes, Places: l.Places.All(), News: l.news}
@@ -154,7 +156,7 @@ func CheckFrom(raw []byte) (*Checker, error) {
 }
 
 func (s *snapshot) checker() Checker {
-	c := Checker{next: s.Next, batch: s.Batch, epoch: s.Epoch, turns: s.Turns, steps: s.Steps, attempt: s.Attempt, message: s.Message, keys: s.Keys}
+	c := Checker{next: s.Next, batch: s.Batch, epoch: s.Epoch, turns: s.Turns, steps: s.Steps, attempt: s.Attempt, message: s.Message, keys: s.Keys, stood: s.Stood}
 	if len(s.Seen) > 0 {
 		c.seen = make(map[event.CallID]bool, len(s.Seen))
 		for _, id := range s.Seen {

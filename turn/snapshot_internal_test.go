@@ -14,7 +14,7 @@ import (
 // SameLedgers reports how two ledgers differ, in every field that they have:
 // one that a snapshot forgets shows here.
 func SameLedgers(a, b *Ledger) string {
-	return cmp.Diff(a, b, cmp.AllowUnexported(Ledger{}, Checker{}, past{}, Spent{}, source{}, inbox.Box{}, guard.Places{}, Call{}, stage{}),
+	return cmp.Diff(a, b, cmp.AllowUnexported(Turn{}, Ledger{}, Checker{}, past{}, Spent{}, source{}, inbox.Box{}, guard.Places{}, Call{}, stage{}),
 		cmpopts.EquateEmpty(), cmpopts.IgnoreFields(inbox.Box{}, "taken", "changes"),
 		cmpopts.IgnoreFields(Call{}, "asks"), cmpopts.IgnoreFields(Checker{}, "calls"))
 }

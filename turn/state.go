@@ -212,6 +212,9 @@ func (s *State) Step(now time.Time, in Input) []Effect {
 	case StorageWorks:
 		s.broken = nil
 		s.do(Show{State: "storage_ok"})
+		if s.phase == PhaseIdle { // what waits behind a turn that ended well, and could not begin
+			s.after()
+		}
 	case CloseSession:
 		s.closed = true
 		s.do(Reply{Token: in.Token})
@@ -397,8 +400,14 @@ func (s *State) goOn(in Go) {
 	case s.phase != PhaseIdle:
 		s.refuse(in.Token, event.FailUsage, "a turn is running", "interrupt it first, or wait for its end")
 		return
-	case in.Held && s.Box.Len() == 0:
+	case (in.Held || in.First) && s.Box.Len() == 0:
 		s.refuse(in.Token, event.FailUsage, "nothing is held", "send a prompt")
+		return
+	case in.First:
+		e := s.Box.Waiting()[0]
+		s.arm(kindOf(e), "", e.ID)
+		s.do(Reply{Token: in.Token, Value: e.ID})
+		s.wake()
 		return
 	case !in.Held && len(s.History) == 0:
 		s.refuse(in.Token, event.FailUsage, "there is nothing to continue: the session has no turn yet", "send it a prompt")
@@ -440,10 +449,10 @@ func (s *State) clear(in Clear) {
 
 // Held returns the texts that wait and that no turn takes by itself, in order.
 func (s *State) Held() []string {
+	var out []string
 	if len(s.held) == 0 {
 		return nil
 	}
-	var out []string
 	for _, e := range s.Box.Waiting() {
 		if s.held[e.ID] {
 			out = append(out, e.Input.Content.Text())
@@ -469,18 +478,41 @@ func (s *State) Waits() ([]inbox.Entry, map[event.InputID]bool) {
 
 // after looks for the next turn once one has ended.
 func (s *State) after() {
+	if e, ok := s.following(); ok {
+		s.arm(kindOf(e), "", e.ID)
+		s.wake()
+	}
+}
+
+// following is the input whose turn begins by itself once no turn is open.
+func (s *State) following() (inbox.Entry, bool) {
 	if s.closed || s.broken != nil {
+		return inbox.Entry{}, false
+	}
+	for e := range s.Box.All() {
+		if !s.held[e.ID] {
+			return e, true
+		}
+	}
+	return inbox.Entry{}, false
+}
+
+func kindOf(e inbox.Entry) event.TurnKind {
+	if e.Kind != "" {
+		return e.Kind
+	}
+	return event.TurnInput
+}
+
+// holdBack holds what waits behind a turn where one turn at a time is wanted.
+// What the turn made way for, and a guard's wake, go on with its work.
+func (s *State) holdBack() {
+	if !s.opts.Hold {
 		return
 	}
 	for _, e := range s.Box.Waiting() {
-		if !s.held[e.ID] {
-			kind := event.TurnInput
-			if e.Kind != "" {
-				kind = e.Kind
-			}
-			s.arm(kind, "", e.ID)
-			s.wake()
-			return
+		if e.Priority != event.PriorityNow && e.Kind != event.TurnWake {
+			s.held[e.ID] = true
 		}
 	}
 }

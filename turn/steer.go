@@ -3,6 +3,7 @@ package turn
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/interrupt"
@@ -34,11 +35,16 @@ func (s *State) submit(in Submit) {
 	if !s.accepting(in.Token) || !s.carries(a, in.Token) || !s.stillWait(in.Replaces, in.Token) {
 		return
 	}
-	if !s.emit(a, "") {
+	for _, id := range in.Replaces {
+		if !slices.Contains(a.Replaces, id) {
+			a.Replaces = append(a.Replaces[:len(a.Replaces):len(a.Replaces)], id)
+		}
+	}
+	if s.inbox[a.ID] != inboxUnknown || !s.emit(a, "") {
 		s.refuse(in.Token, event.FailUsage, "the input was not accepted: its id is taken", "submit it under a new id")
 		return
 	}
-	s.replace(in.Replaces, a.By)
+	s.replaced(a)
 	s.do(Sync{})
 	s.refused = map[Token]event.InputID{in.Token: a.ID}
 	where := s.where(a.Priority)
@@ -98,13 +104,12 @@ func (s *State) where(p event.Priority) Where {
 	return Queued
 }
 
-// replace drops inputs whose words are in one that was just accepted, in the
-// same batch: no cut can leave them in both places or in none.
-func (s *State) replace(ids []event.InputID, by string) {
-	for _, id := range ids {
-		if s.waits(id) && s.emit(event.InboxDropped{ID: id, Why: event.DroppedReplaced, By: by}, "") {
-			delete(s.held, id)
-		}
+// replaced accounts for each input whose words are in one that was just
+// accepted: the record that accepted it has taken them out.
+func (s *State) replaced(a event.InboxAccepted) {
+	for _, id := range a.Replaces {
+		s.emit(event.InboxDropped{ID: id, Why: event.DroppedReplaced, By: a.By}, "")
+		delete(s.held, id)
 	}
 }
 
@@ -148,7 +153,10 @@ func (s *State) edit(in Edit) {
 
 // steers returns what waits to enter the running turn, in order.
 func (s *State) steers() (ids []event.InputID) {
-	for _, e := range s.Box.Waiting() {
+	for e := range s.Box.All() {
+		if e.Priority == event.PriorityLater {
+			break
+		}
 		if e.Priority == event.PriorityNext && !s.held[e.ID] {
 			ids = append(ids, e.ID)
 		}
@@ -170,20 +178,21 @@ func (s *State) drain() {
 
 // hold sets aside what waits: it runs when somebody says so.
 func (s *State) hold() {
-	for _, e := range s.Box.Waiting() {
+	for e := range s.Box.All() {
 		s.held[e.ID] = true
 	}
 }
 
 // holdFor sets aside what waits behind a turn that ended so. What a turn made
 // way for runs next; a text that was to steer a turn which had no step left for
-// it becomes the next turn; a wake goes on with the work, so that nothing is
-// set aside for it.
+// it becomes the next turn, unless the session's own budget is spent: that one
+// would end as it begins; a wake goes on with the work, so that nothing is set
+// aside for it.
 func (s *State) holdFor(how *How) {
 	switch {
 	case how.Cause != nil && how.Cause.Reason == interrupt.NowPriorityInput, how.wake != "":
-	case how.Outcome == event.TurnBudget && how.Cause == nil:
-		for _, e := range s.Box.Waiting() {
+	case how.Outcome == event.TurnBudget && how.Cause == nil && !ofSession(how.Reason):
+		for e := range s.Box.All() {
 			if e.Priority == event.PriorityLater {
 				s.held[e.ID] = true
 			}
@@ -192,3 +201,9 @@ func (s *State) holdFor(how *How) {
 		s.hold()
 	}
 }
+
+// ofSession reports whether a budget that ended a turn is the session's: no
+// turn begins before it is raised.
+func ofSession(reason string) bool { return strings.HasPrefix(reason, sessionBudget) }
+
+const sessionBudget = "session_"

@@ -26,9 +26,12 @@ type Summary struct {
 	Calls    []CallSummary
 	Dropped  []string // thrown away unrun by the interrupt
 	Held     []string // waiting, not run by itself
-	Jobs     []event.JobID
-	Error    *event.Failure
-	Unsaved  bool // the ending could not be written: see Error
+	// Next is the input whose turn begins by itself behind this one; empty if
+	// none does. It is not in the journal.
+	Next    event.InputID
+	Jobs    []event.JobID
+	Error   *event.Failure
+	Unsaved bool // the ending could not be written: see Error
 }
 
 // CallSummary is one call of the turn.
@@ -81,6 +84,9 @@ func (s *State) summary() Summary {
 		sum.Inputs = append(slices.Clone(sum.Inputs), s.address)
 	}
 	sum.Dropped, sum.Held = s.dropped, s.Held()
+	if e, ok := s.following(); ok {
+		sum.Next = e.ID
+	}
 	return sum
 }
 
