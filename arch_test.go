@@ -71,7 +71,7 @@ session:             event interrupt turn guard inbox journal proc model tool ga
 .:                   event interrupt turn guard inbox journal proc model tool gate session api
 
 # settings: what the files and the environment say, and who may be believed
-config:              gate +github.com/pelletier/go-toml
+config:              gate guard +github.com/pelletier/go-toml
 
 # edges: over api alone
 tui:                 event api +charm.land +github.com/charmbracelet

@@ -22,11 +22,30 @@ type file struct {
 	Model         string                    `toml:"model"`
 	Timeout       string                    `toml:"timeout"`
 	ParallelHooks *bool                     `toml:"parallel_hooks"`
+	OnInterrupt   string                    `toml:"on_interrupt"`
 	Limits        limitTable                `toml:"limits"`
+	Prices        priceTable                `toml:"prices"`
+	Guards        guardTables               `toml:"guards"`
+	Providers     map[string]providerTable  `toml:"providers"`
 	Permissions   permissionTable           `toml:"permissions"`
 	Hooks         []hookTable               `toml:"hooks"`
 	MCP           map[string]map[string]any `toml:"mcp"`
 	Tools         map[string]bool           `toml:"tools"`
+}
+
+// priceTable is what a million tokens cost, US dollars.
+type priceTable struct {
+	Input  *float64 `toml:"input"`
+	Output *float64 `toml:"output"`
+}
+
+// budgetTable bounds all turns of a session together.
+type budgetTable struct {
+	MaxSteps  *int64   `toml:"max_steps"`
+	MaxCalls  *int64   `toml:"max_calls"`
+	MaxTokens *int64   `toml:"max_tokens"`
+	MaxWall   string   `toml:"max_wall"`
+	MaxCost   *float64 `toml:"max_cost"`
 }
 
 type limitTable struct {
@@ -39,6 +58,11 @@ type limitTable struct {
 	ToolBound string `toml:"tool_bound"`
 	Idle      string `toml:"idle"`
 	JobGrace  string `toml:"job_grace"`
+
+	MaxCost   *float64    `toml:"max_cost"`
+	Context   *int64      `toml:"context"`
+	CompactAt *float64    `toml:"compact_at"`
+	Session   budgetTable `toml:"session"`
 
 	Agents      *int64 `toml:"agents"`
 	AgentsTotal *int64 `toml:"agents_total"`
@@ -78,6 +102,31 @@ type key struct{ name, want string }
 // known lists every key; those below a list or a table of any names stand under
 // its own name.
 func known() []key {
+	out := plainKeys()
+	for _, d := range dials() {
+		out = append(out, key{"guards." + d.key, d.want()})
+	}
+	out = append(out, key{"providers", "tables: [providers.NAME.guards.stall] and the like"})
+	for _, d := range dials() {
+		out = append(out, key{"providers.NAME.guards." + d.key, d.want()})
+	}
+	return out
+}
+
+// generic puts NAME in place of a provider's name.
+func generic(name string) (key, provider string) {
+	rest, ok := strings.CutPrefix(name, "providers.")
+	if !ok {
+		return name, ""
+	}
+	if provider, rest, ok = strings.Cut(rest, "."); !ok {
+		return name, ""
+	}
+	return "providers.NAME." + rest, provider
+}
+
+func plainKeys() []key {
+	const dollars = "a number that is not negative, US dollars"
 	const duration = `a string such as "10m" or "90s"`
 	const count = "a whole number that is not negative"
 	return []key{
@@ -85,10 +134,15 @@ func known() []key {
 		{"base_url", `a string such as "http://127.0.0.1:11434/v1"`},
 		{"api_key", "a string"}, {"api_key_env", "a string, the name of a variable"},
 		{"model", "a string, the model's name"}, {"timeout", duration}, {"parallel_hooks", "true or false"},
+		{"on_interrupt", `a string: "restore", "hold" or "drop"`},
 		{"limits", "a table: [limits]"},
 		{"limits.max_steps", count}, {"limits.max_calls", count}, {"limits.max_tokens", count}, {"limits.max_wall", duration},
 		{"limits.attempts", count}, {"limits.parallel", count}, {"limits.tool_bound", duration}, {"limits.idle", duration}, {"limits.job_grace", duration},
 		{"limits.agents", count}, {"limits.agents_total", count}, {"limits.agent_depth", count},
+		{"limits.max_cost", dollars}, {"limits.context", count}, {"limits.compact_at", "a number between 0 and 1"},
+		{"limits.session", "a table: [limits.session]"}, {"limits.session.max_steps", count}, {"limits.session.max_calls", count},
+		{"limits.session.max_tokens", count}, {"limits.session.max_wall", duration}, {"limits.session.max_cost", dollars},
+		{"prices", "a table: [prices]"}, {"prices.input", dollars + " a million tokens"}, {"prices.output", dollars + " a million tokens"},
 		{"permissions", "a table: [permissions]"},
 		{"permissions.policy", `a string: "ask" or "deny"`}, {"permissions.protected", `a list of paths such as ["ci", "/etc"]`},
 		{"permissions.network", `a list of hosts such as ["go.dev", "*.example.org"]`}, {"permissions.rules", "a list of tables: [[permissions.rules]]"},
@@ -100,10 +154,12 @@ func known() []key {
 		{"hooks.tool", `a string: a tool's name or a pattern`}, {"hooks.command", `a list of strings: a program and its arguments`},
 		{"hooks.run", "a string, a line for sh"}, {"hooks.timeout", `a string such as "30s", at most "10m"`}, {"hooks.fail_open", "true or false"},
 		{"hooks.env", "a table of strings"}, {"mcp", "tables: [mcp.NAME]"}, {"tools", "a table of tools that are true or false"},
+		{"guards", "tables: [guards.stall], [guards.loop], [guards.calls]"},
 	}
 }
 
 func wantOf(name string) string {
+	name, _ = generic(name)
 	for _, k := range known() {
 		if k.name == name || (k.name == "tools" || k.name == "hooks.env" || k.name == "mcp") && strings.HasPrefix(name, k.name+".") {
 			return k.want
@@ -131,6 +187,17 @@ func (r *read) line(key string) int {
 		}
 		key = key[:i]
 	}
+}
+
+// below is the first line that sets something in the table key.
+func (r *read) below(key string) int {
+	first := 0
+	for name, n := range r.lines {
+		if strings.HasPrefix(name+".", key+".") && (first == 0 || n < first) {
+			first = n
+		}
+	}
+	return max(first, 1)
 }
 
 // must is the sentence about a value that means nothing.
@@ -219,7 +286,11 @@ func describe(path string, err error) error {
 }
 
 // nearest proposes keys in place of one that is not known.
-func nearest(name string) string {
+func nearest(name string) (hint string) {
+	name, provider := generic(name)
+	if provider != "" {
+		defer func() { hint = strings.ReplaceAll(hint, "NAME", provider) }()
+	}
 	parent, _ := cutLast(name)
 	var siblings []string
 	best, least := "", 1+len(name)/2

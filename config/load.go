@@ -30,9 +30,6 @@ func StoreOf(root string) Store {
 // one sentence.
 func Load(o Options) (*Settings, error) {
 	s := &Settings{env: o.Env, Tools: map[string]bool{}}
-	if o.Env("RIPCORD_STALL_GUARD") != "" {
-		return nil, wrong("unset it", "RIPCORD_STALL_GUARD is set, but the stall guard is not in this version; it comes later")
-	}
 	var must bool
 	s.UserFile, must = userFile(o.Env)
 	if real, err := filepath.EvalSymlinks(s.UserFile); err == nil && s.UserFile != "" && !must {
@@ -55,7 +52,12 @@ func Load(o Options) (*Settings, error) {
 		return nil, err
 	}
 	m.foreign(foreign, Origin{Project, s.Project.Folder.Servers, 0}, s.Project.Trust == Trusted)
-	m.outside()
+	if err := m.outside(); err != nil {
+		return nil, err
+	}
+	if err := m.checkGuards(); err != nil {
+		return nil, err
+	}
 	m.finish()
 	return s, nil
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -48,8 +47,10 @@ func (p part) door(key, where, what string) bool {
 	return p.trusted
 }
 
-func (m *merge) set(key, value string, o Origin) { m.values[key] = Entry{key, value, o} }
-func (m *merge) add(key, value string, o Origin) { m.entered = append(m.entered, Entry{key, value, o}) }
+func (m *merge) set(key, value string, o Origin) { m.values[key] = Entry{key, value, o, ""} }
+func (m *merge) add(key, value string, o Origin) {
+	m.entered = append(m.entered, Entry{key, value, o, ""})
+}
 
 // layer merges one file.
 func (m *merge) layer(r *read, l Layer, trusted bool) error {
@@ -57,7 +58,7 @@ func (m *merge) layer(r *read, l Layer, trusted bool) error {
 		return nil
 	}
 	p := part{m, r, l, trusted}
-	for _, f := range []func() error{p.model, p.limits, p.permissions, p.hooks, p.tools} {
+	for _, f := range []func() error{p.model, p.interrupts, p.limits, p.guards, p.permissions, p.hooks, p.tools} {
 		if err := f(); err != nil {
 			return err
 		}
@@ -98,6 +99,25 @@ func (p part) model() error {
 	if f.ParallelHooks != nil && p.door("parallel_hooks", "parallel_hooks", "hooks run side by side") {
 		p.ParallelHooks = *f.ParallelHooks
 		p.set("parallel_hooks", strconv.FormatBool(*f.ParallelHooks), p.at("parallel_hooks"))
+	}
+	return nil
+}
+
+// interrupts merges what becomes of texts that wait when a turn is stopped. A
+// project that is not trusted may not throw them away.
+func (p part) interrupts() error {
+	switch v := OnInterrupt(p.r.OnInterrupt); v {
+	case "":
+	case Drop:
+		if p.OnInterrupt == Drop || p.door("on_interrupt", "on_interrupt", "an interrupt drops texts that wait") {
+			p.OnInterrupt = v
+			p.set("on_interrupt", string(v), p.at("on_interrupt"))
+		}
+	case Restore, Hold:
+		p.OnInterrupt = v
+		p.set("on_interrupt", string(v), p.at("on_interrupt"))
+	default:
+		return p.r.must("on_interrupt", "on_interrupt")
 	}
 	return nil
 }
@@ -360,7 +380,7 @@ func serverText(s map[string]any) string {
 }
 
 // outside puts environment and flags on top.
-func (m *merge) outside() {
+func (m *merge) outside() error {
 	for _, v := range []struct{ key, variable string }{
 		{"provider", "RIPCORD_PROVIDER"}, {"base_url", "RIPCORD_BASE_URL"}, {"api_key", "RIPCORD_API_KEY"}, {"model", "RIPCORD_MODEL"},
 	} {
@@ -380,6 +400,7 @@ func (m *merge) outside() {
 			m.set(v.key, value, origin)
 		}
 	}
+	return m.outsideGuards()
 }
 
 // finish orders what is in force.
@@ -398,7 +419,7 @@ func (m *merge) finish() {
 		}
 	}
 	for _, pr := range protectedAlways(m.o.Root, m.UserFile) {
-		m.entries = append(m.entries, Entry{"permissions.protected", pr.Path, Origin{}})
+		m.entries = append(m.entries, Entry{"permissions.protected", pr.Path, Origin{}, ""})
 	}
 }
 
@@ -410,82 +431,10 @@ func (m *merge) defaults() {
 	}
 	m.set("permissions.policy", "ask", Origin{})
 	m.set("parallel_hooks", "false", Origin{})
+	m.OnInterrupt = Restore
+	m.set("on_interrupt", string(Restore), Origin{})
+	m.usualGuards()
 	for _, k := range []string{"provider", "base_url", "api_key", "model"} {
 		m.set(k, "", Origin{})
 	}
-}
-
-// limit is one bound: a count or a time.
-type limit struct {
-	key   string
-	usual int64 // the runtime's own; 0: none
-	count func(*file) *int64
-	time  func(*file) string
-	put   func(*Settings, int64)
-}
-
-func (l limit) show(n int64) string {
-	switch {
-	case n == 0:
-		return "none"
-	case l.time != nil:
-		return time.Duration(n).String()
-	}
-	return strconv.FormatInt(n, 10)
-}
-
-func limitList() []limit {
-	return []limit{
-		{"timeout", 0, nil, func(f *file) string { return f.Timeout }, func(s *Settings, n int64) { s.Timeout = time.Duration(n) }},
-		{"limits.max_steps", 200, func(f *file) *int64 { return f.Limits.MaxSteps }, nil, func(s *Settings, n int64) { s.Limits.MaxSteps = int(n) }},
-		{"limits.max_calls", 0, func(f *file) *int64 { return f.Limits.MaxCalls }, nil, func(s *Settings, n int64) { s.Limits.MaxCalls = int(n) }},
-		{"limits.max_tokens", 0, func(f *file) *int64 { return f.Limits.MaxTokens }, nil, func(s *Settings, n int64) { s.Limits.MaxTokens = n }},
-		{"limits.max_wall", 0, nil, func(f *file) string { return f.Limits.MaxWall }, func(s *Settings, n int64) { s.Limits.MaxWall = time.Duration(n) }},
-		{"limits.attempts", 4, func(f *file) *int64 { return f.Limits.Attempts }, nil, func(s *Settings, n int64) { s.Limits.Attempts = int(n) }},
-		{"limits.parallel", 8, func(f *file) *int64 { return f.Limits.Parallel }, nil, func(s *Settings, n int64) { s.Limits.Parallel = int(n) }},
-		{"limits.tool_bound", int64(30 * time.Second), nil, func(f *file) string { return f.Limits.ToolBound }, func(s *Settings, n int64) { s.Limits.ToolBound = time.Duration(n) }},
-		{"limits.idle", int64(5 * time.Minute), nil, func(f *file) string { return f.Limits.Idle }, func(s *Settings, n int64) { s.Limits.Idle = time.Duration(n) }},
-		{"limits.job_grace", int64(2 * time.Second), nil, func(f *file) string { return f.Limits.JobGrace }, func(s *Settings, n int64) { s.Limits.JobGrace = time.Duration(n) }},
-		{"limits.agents", 8, func(f *file) *int64 { return f.Limits.Agents }, nil, func(s *Settings, n int64) { s.Limits.Agents = int(n) }},
-		{"limits.agents_total", 64, func(f *file) *int64 { return f.Limits.AgentsTotal }, nil, func(s *Settings, n int64) { s.Limits.AgentsTotal = int(n) }},
-		{"limits.agent_depth", 3, func(f *file) *int64 { return f.Limits.AgentDepth }, nil, func(s *Settings, n int64) { s.Limits.AgentDepth = int(n) }},
-	}
-}
-
-// limits merges bounds; a project that is not trusted may only lower them.
-func (p part) limits() error {
-	for _, l := range limitList() {
-		var n int64
-		switch {
-		case l.time != nil:
-			text := l.time(&p.r.file)
-			if text == "" {
-				continue
-			}
-			d, err := time.ParseDuration(text)
-			if err != nil || d <= 0 {
-				return p.r.must(l.key, l.key)
-			}
-			n = int64(d)
-		default:
-			given := l.count(&p.r.file)
-			if given == nil {
-				continue
-			}
-			if n = *given; n < 0 || n > 1<<31 && l.key != "limits.max_tokens" {
-				return p.r.must(l.key, l.key)
-			}
-			if n == 0 {
-				n = l.usual // 0 means what the runtime does by itself
-			}
-		}
-		now := p.bounds[l.key]
-		if higher := n == 0 && now != 0 || now != 0 && n > now; higher && !p.door(l.key, l.key, fmt.Sprintf("%s instead of %s", l.show(n), l.show(now))) {
-			continue
-		}
-		p.bounds[l.key] = n
-		l.put(p.Settings, n)
-		p.set(l.key, l.show(n), p.at(l.key))
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ripcord-go/ripcord/gate"
+	"github.com/ripcord-go/ripcord/guard"
 )
 
 // Settings is what is in force in one workspace.
@@ -13,6 +14,8 @@ type Settings struct {
 	APIKey                   Secret
 	Timeout                  time.Duration // of a turn of run and continue; 0 is none
 	Limits                   Limits
+	Prices                   Prices
+	OnInterrupt              OnInterrupt
 	Permissions              Permissions
 	Hooks                    []Hook
 	ParallelHooks            bool
@@ -24,7 +27,21 @@ type Settings struct {
 
 	env     func(string) string
 	entries []Entry
+	guards  guardValues
 }
+
+// OnInterrupt is what becomes of texts that wait when a person stops a turn in
+// the chat; a closed set.
+type OnInterrupt string
+
+const (
+	Restore OnInterrupt = "restore" // back to the draft
+	Hold    OnInterrupt = "hold"    // they stay and do not run by themselves
+	Drop    OnInterrupt = "drop"
+)
+
+// Prices are what a million tokens cost, US dollars; zero: no cost is counted.
+type Prices struct{ Input, Output float64 }
 
 // Limits bound turns; zero is the runtime's default.
 type Limits struct {
@@ -32,6 +49,10 @@ type Limits struct {
 	Agents, AgentsTotal, AgentDepth        int
 	MaxTokens                              int64
 	MaxWall, ToolBound, Idle, JobGrace     time.Duration
+	MaxCost                                float64      // of a turn, US dollars
+	Session                                guard.Budget // of all turns of a session together
+	Context                                int          // tokens that the model takes; 0: not known
+	CompactAt                              float64      // part of Context from which on a summary is made
 }
 
 // Permissions are about which calls run.
@@ -84,6 +105,7 @@ type Entry struct {
 	Key    string
 	Value  string // secrets masked
 	Origin Origin
+	Why    string // of a default: where it comes from; may be empty
 }
 
 // Entries lists every value in force, in the order of the keys, lists in the

@@ -10,6 +10,7 @@ import (
 	"github.com/ripcord-go/ripcord/gate"
 	"github.com/ripcord-go/ripcord/gate/shell"
 	"github.com/ripcord-go/ripcord/proc"
+	"github.com/ripcord-go/ripcord/turn"
 )
 
 // settings are what is in force in the workspace, read once a run. What a
@@ -69,9 +70,16 @@ func hooks(set *config.Settings, host proc.Host, root string) (*shell.Hooks, err
 // limits are the settings' bounds.
 func limits(set *config.Settings) ripcord.Limits {
 	l := set.Limits
-	return ripcord.Limits{MaxSteps: l.MaxSteps, MaxCalls: l.MaxCalls, MaxTokens: l.MaxTokens, MaxWall: l.MaxWall,
+	return ripcord.Limits{MaxCost: l.MaxCost, Session: l.Session, Price: turn.Price(set.Prices), Context: l.Context, CompactAt: l.CompactAt,
+		MaxSteps: l.MaxSteps, MaxCalls: l.MaxCalls, MaxTokens: l.MaxTokens, MaxWall: l.MaxWall,
 		Attempts: l.Attempts, Parallel: l.Parallel, ToolBound: l.ToolBound, Idle: l.Idle, JobGrace: l.JobGrace,
 		Agents: l.Agents, AgentsTotal: l.AgentsTotal, AgentDepth: l.AgentDepth}
+}
+
+// guards are those for the provider that was chosen.
+func guards(set *config.Settings, provider, baseURL string) turn.Guards {
+	g := set.GuardsFor(provider, baseURL)
+	return turn.Guards{Stall: g.Stall, Loop: g.Loop, Calls: g.Calls, OnStall: g.OnStall, OnLoop: g.OnLoop, OnCalls: g.OnCalls, NoWake: !g.Wake}
 }
 
 func exists(path string) bool {

@@ -18,7 +18,14 @@ func configCmd(a *app) *cobra.Command {
 		Long: `List every setting in force in this workspace. A flag goes before the environment,
 that before the project's file, that before your own, that before the default.
 Secrets are never printed. What an untrusted project may not set is listed as
-ignored.`,
+ignored.
+
+With --origin each default of a guard says why it is what it is. Times are
+written as "90s", lengths of arguments in characters, those of repetitions in
+bytes, money in US dollars; [guards.stall], [guards.loop] and [guards.calls]
+hold for all providers, [providers.NAME.guards.stall] and the like for one:
+openai-chat, openai-responses, anthropic, scripted, or local, which is whatever
+runs on this machine. RIPCORD_STALL_GUARD=0 keeps a stall from waking the model.`,
 		Example: "  ripcord config show --origin\n  ripcord config show --json",
 		RunE: a.plain(func(context.Context, []string) error {
 			set, err := a.inForce(true)
@@ -61,6 +68,9 @@ func (a *app) printSettings(set *config.Settings, origin bool) {
 		}
 		if origin {
 			value = pad(value, 40) + "  " + e.Origin.String()
+			if e.Why != "" {
+				value += " (" + oneLine(e.Why) + ")"
+			}
 		}
 		a.print("%s  %s\n", pad(e.Key, wide), value)
 	}
@@ -83,6 +93,7 @@ type shownEntry struct {
 	Key    string      `json:"key"`
 	Value  string      `json:"value"`
 	Origin shownOrigin `json:"origin"`
+	Why    string      `json:"why,omitempty"` // of a default: where it comes from
 }
 
 type shownProject struct {
@@ -98,7 +109,7 @@ func shown(o config.Origin) shownOrigin { return shownOrigin{o.Layer.String(), o
 func shownKeys(list []config.Ignored) []shownEntry {
 	out := []shownEntry{}
 	for _, i := range list {
-		out = append(out, shownEntry{i.Key, i.What, shown(i.Origin)})
+		out = append(out, shownEntry{i.Key, i.What, shown(i.Origin), ""})
 	}
 	return out
 }
@@ -110,7 +121,7 @@ func shownOf(p config.ProjectState) shownProject {
 func shownSettings(set *config.Settings) any {
 	values := []shownEntry{}
 	for _, e := range set.Entries() {
-		values = append(values, shownEntry{e.Key, e.Value, shown(e.Origin)})
+		values = append(values, shownEntry{e.Key, e.Value, shown(e.Origin), e.Why})
 	}
 	return struct {
 		Values  []shownEntry `json:"values"`

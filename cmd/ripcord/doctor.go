@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/guard"
 	"github.com/ripcord-go/ripcord/model"
 	"github.com/ripcord-go/ripcord/proc"
 )
@@ -85,7 +86,8 @@ func (a *app) examine(ctx context.Context) []check {
 	} else {
 		checks = append(checks, checkStorage(root))
 	}
-	checks = append(checks, checkProcesses(root), a.checkSettings(), a.checkModel(ctx), a.checkTerminal(), a.checkSocket())
+	asked, choice := a.checkModel(ctx)
+	checks = append(checks, checkProcesses(root), a.checkSettings(), asked, a.checkGuards(choice), a.checkTerminal(), a.checkSocket())
 	if err == nil {
 		checks = append(checks, a.checkSessions(ctx)...)
 	}
@@ -168,27 +170,60 @@ func (a *app) checkSettings() check {
 	return ok("settings", "project trust: %s; %d hooks, %d rules; `ripcord config show --origin` lists all", set.Project.Trust, len(set.Hooks), len(set.Permissions.Rules))
 }
 
-func (a *app) checkModel(ctx context.Context) check {
+// checkGuards says what watches a turn, and what somebody switched off.
+func (a *app) checkGuards(c model.Choice) check {
 	cwd, err := a.workspace()
 	if err != nil {
-		return bad("model", "name a folder that is there", "%v", err)
+		return bad("guards", "name a folder that is there", "%v", err)
 	}
 	set, err := a.settings(cwd, true)
 	if err != nil {
 		e := explain(err)
-		return bad("model", e.Hint, "%s", e.Message)
+		return bad("guards", e.Hint, "%s", e.Message)
+	}
+	g := set.GuardsFor(c.Provider, c.BaseURL)
+	wake := "a stall wakes the model"
+	if !g.Wake {
+		wake = "a stall wakes nothing"
+	}
+	found := fmt.Sprintf("stalls: %s (first event within %s, then %s; %s), repetition in a stream: %s, calls that go round: %s",
+		g.OnStall, within(g.Stall.First), within(g.Stall.Idle), wake, g.OnLoop, g.OnCalls)
+	if g.OnStall == guard.Off || g.OnLoop == guard.Off || g.OnCalls == guard.Off {
+		return warn("guards", "ripcord config show --origin", "%s", found)
+	}
+	return ok("guards", "%s", found)
+}
+
+func within(d time.Duration) string {
+	if d < 0 {
+		return "any time"
+	}
+	return d.String()
+}
+
+// checkModel asks the model that would be asked, and says which that is.
+func (a *app) checkModel(ctx context.Context) (check, model.Choice) {
+	var none model.Choice
+	cwd, err := a.workspace()
+	if err != nil {
+		return bad("model", "name a folder that is there", "%v", err), none
+	}
+	set, err := a.settings(cwd, true)
+	if err != nil {
+		e := explain(err)
+		return bad("model", e.Hint, "%s", e.Message), none
 	}
 	peers := model.Loopback(ctx, time.Second)
 	c, err := model.Choose(set.Value, a.modelChoice(), true, peers)
 	if err != nil {
 		e := explain(err)
-		return bad("model", e.Hint, "%s", e.Message)
+		return bad("model", e.Hint, "%s", e.Message), none
 	}
 	if c.Provider == model.Scripted && set.Value("RIPCORD_PROVIDER") == "" && a.flags.provider == "" {
-		return warn("model", "`ripcord run` needs RIPCORD_PROVIDER, RIPCORD_BASE_URL or a key", "the scripted model, no AI: %s", c.Why)
+		return warn("model", "`ripcord run` needs RIPCORD_PROVIDER, RIPCORD_BASE_URL or a key", "the scripted model, no AI: %s", c.Why), c
 	}
 	if c.Provider == model.Scripted {
-		return ok("model", "the scripted model, no AI: %s", c.Why)
+		return ok("model", "the scripted model, no AI: %s", c.Why), c
 	}
 	key := "no key"
 	if c.Key != "" {
@@ -196,11 +231,11 @@ func (a *app) checkModel(ctx context.Context) check {
 	}
 	switch first, err := peers.First(c.BaseURL, c.Key); {
 	case err != nil:
-		return bad("model", "check the address, the network and the key", "%s at %s (%s, %s) could not be asked: %v", c.Model, c.BaseURL, c.Why, key, err)
+		return bad("model", "check the address, the network and the key", "%s at %s (%s, %s) could not be asked: %v", c.Model, c.BaseURL, c.Why, key, err), c
 	case first == "":
-		return bad("model", "check the address, the network and the key", "%s at %s (%s, %s) lists no models", c.Model, c.BaseURL, c.Why, key)
+		return bad("model", "check the address, the network and the key", "%s at %s (%s, %s) lists no models", c.Model, c.BaseURL, c.Why, key), c
 	}
-	return ok("model", "%s at %s (%s, %s), reachable", c.Model, c.BaseURL, c.Why, key)
+	return ok("model", "%s at %s (%s, %s), reachable", c.Model, c.BaseURL, c.Why, key), c
 }
 
 func (a *app) modelChoice() model.Flags {
