@@ -114,6 +114,7 @@ func (a *app) wireModel(ctx context.Context, n need, cfg *ripcord.Config, e *eng
 	if err != nil {
 		return err
 	}
+	cfg.Guards = guards(set, c.Provider, c.BaseURL)
 	if c.Provider == model.Scripted {
 		script := scripted.Coder()
 		if path := a.env("RIPCORD_SCRIPT"); path != "" {
