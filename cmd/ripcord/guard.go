@@ -32,6 +32,11 @@ type replayFlags struct {
 	idle   []time.Duration
 }
 
+// options are the numbers that are measured against.
+func (fl *replayFlags) options(k forensics.Kind) forensics.Options {
+	return forensics.Options{Idle: fl.idle, Kind: k}
+}
+
 func guardReplay(a *app) *cobra.Command {
 	var fl replayFlags
 	cmd := &cobra.Command{
@@ -60,7 +65,7 @@ Exit 0 if it was read, whatever was found; 2 wrong use; 7 it cannot be read.`,
 			}
 			defer func() { _ = in.Close() }() // it was only read
 			return a.plain(func(ctx context.Context, args []string) error {
-				return a.replay(args[0], until{ctx, in}, forensics.Options{Idle: fl.idle}, fl)
+				return a.replay(args[0], until{ctx, in}, fl.options(""), fl)
 			})(cmd, args)
 		},
 	}
@@ -105,7 +110,7 @@ func (a *app) replaySession(ctx context.Context, svc api.Service, name string, f
 	next, stop := iter.Pull2(svc.Records(ctx, s.ID, 0))
 	defer stop()
 	in.next = next
-	return a.replay(string(s.ID), until{ctx, in}, forensics.Options{Idle: fl.idle, Kind: forensics.Ripcord}, fl, &in.damage)
+	return a.replay(string(s.ID), until{ctx, in}, fl.options(forensics.Ripcord), fl, &in.damage)
 }
 
 // replay reads in, prints the report and writes the script.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/guard"
@@ -363,7 +364,7 @@ func TestOurOwnJournalSaysWhoStoppedIt(t *testing.T) {
 	j.add(at.Add(2*time.Minute+2*time.Second), 4, "", event.AttemptFailed{Attempt: 1, Error: event.Failure{Code: event.FailLoop, Message: "again"}})
 	j.add(at.Add(2*time.Minute+2*time.Second), 4, "", event.AssistantMessage{Attempt: 1, Content: event.TextOf("I will"), Finish: event.FinishRepeat, Partial: true})
 	j.add(at.Add(2*time.Minute+2*time.Second), 4, "", event.TurnEnded{Outcome: event.TurnLooped})
-	r, out := replay(t, j.b.String(), forensics.Options{Idle: []time.Duration{90 * time.Second}})
+	r, out := replay(t, j.b.String(), forensics.Options{})
 	if r.Found != 5 || len(r.Notes) != 0 {
 		t.Fatalf("%d aborts, %q\n%s", r.Found, r.Notes, out)
 	}
@@ -504,6 +505,21 @@ func FuzzReplay(f *testing.F) {
 			}
 		}
 	})
+}
+
+// proves GRD-08
+func TestArgumentsThatPiLeftAsTheyStreamedAreMeasuredSo(t *testing.T) {
+	raw := cutArgs(30_806)
+	call := toolCall("write", "what the parser made of it")
+	call["partialArgs"] = raw
+	r, out := replay(t, piCut(2*time.Minute, object{"type": "toolCall", "id": "b", "name": "read", "arguments": object{"path": "p"}}, call), forensics.Options{})
+	a := r.Aborts[0]
+	if a.Cut.Argument != 30_806 || a.Cut.Stream != utf8.RuneCountInString(raw) || a.Cut.Calls != 2 || a.Cut.Tool != "write" {
+		t.Errorf("%+v\n%s", a.Cut, out)
+	}
+	if len(a.Channels) != 3 || a.Channels[2].Name != "arguments of read" {
+		t.Errorf("%+v", a.Channels)
+	}
 }
 
 func ExampleReplay() {

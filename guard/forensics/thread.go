@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf16"
@@ -226,7 +227,11 @@ func (t *thread) judge(a *Abort, s stop) {
 	a.Cut.Silence = 0
 	if s.silence != nil {
 		a.Cut.Silence = s.silence.MS
-		a.Timer = signature(s.silence.MS, o.Idle)
+		configured := o.Idle
+		if t.p.report.Kind == Ripcord { // these cut it if anything of ours did
+			configured = append(slices.Clip(configured), limit.Idle, limit.First)
+		}
+		a.Timer = signature(s.silence.MS, configured)
 	}
 	a.Stall, a.Sure = guard.Evaluate(a.Cut, o.Stall), true
 	if s.silence == nil && a.Stall == guard.StreamActive {
