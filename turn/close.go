@@ -18,7 +18,8 @@ type How struct {
 	// Text overrides the marker's constant; empty leaves it.
 	Text string
 
-	wake string // a stall's notice: the turn that it starts follows
+	wake  string // a stall's notice: the turn that it starts follows
+	stall *cutAt // the stall
 }
 
 // Draft is a record without its place.

@@ -56,11 +56,11 @@ func (s *State) start() {
 		return
 	}
 	if which := s.opts.Session.Exceeded(s.spentInAll()); which != "" {
-		s.cut(&How{Outcome: event.TurnBudget, Reason: "session_" + which})
+		s.cut(&How{Outcome: event.TurnBudget, Reason: sessionBudget + which})
 		return
 	}
-	if s.opts.Budget.Wall > 0 {
-		s.do(SetTimer{TimerWall, s.opts.Budget.Wall})
+	if _, after := s.wall(); after > 0 {
+		s.do(SetTimer{TimerWall, after})
 	}
 	if s.opts.TurnGate { // that the turn has begun is durable before a hook runs
 		s.to(PhaseGating)
@@ -68,6 +68,23 @@ func (s *State) start() {
 		return
 	}
 	s.begun()
+}
+
+// wall is the time that the turn may take as it begins, and whose bound that is:
+// its own, or what is left of the session's. 0 is for ever.
+func (s *State) wall() (who string, after time.Duration) {
+	who, after = string(TimerWall), s.opts.Budget.Wall
+	if all := s.opts.Session.Wall; all > 0 {
+		if left := max(all-s.Ledger.Spent.Wall, time.Millisecond); after == 0 || left < after {
+			return sessionBudget + string(TimerWall), left
+		}
+	}
+	return who, after
+}
+
+// ofWall reports whether who is one of the two.
+func ofWall(who string) bool {
+	return who == string(TimerWall) || who == sessionBudget+string(TimerWall)
 }
 
 // begun sends the first request of a turn that may go on.
@@ -146,12 +163,20 @@ func (s *State) answered(in Answered) {
 		s.settle()
 	case s.phase != PhaseAsking:
 	case in.Cut: // the signal tripped: its own input is on the way
+	case broke.loops():
+		s.do(StopTimer{TimerGrace})
+		s.repeated(broke.loop)
 	case broke != nil && broke.stall != nil:
 		s.do(StopTimer{TimerGrace})
 		s.stalled(broke.stall)
-	case broke != nil:
+	case broke != nil: // it was whole
 		s.do(StopTimer{TimerGrace})
-		s.repeated(broke.loop)
+		s.flush()
+		s.message()
+	case in.Failure != nil && in.Failure.Code == event.FailStall && s.opts.Guards.OnStall != guard.Off:
+		at := s.cutHere("connection", 0, false) // the socket's timer ran out, not ours
+		at.said = in.Failure.Message
+		s.stalled(at)
 	case in.Failure != nil:
 		s.flush()
 		s.failed(*in.Failure)
@@ -207,53 +232,6 @@ func (s *State) roomMade() bool {
 	return true
 }
 
-// count records the tokens of the attempt that ended. Unknown stays unknown.
-func (s *State) count(whole bool) {
-	if s.attempt.counted || (!whole && s.attempt.tokens == (event.Tokens{}) && s.attempt.bytes == 0) {
-		return
-	}
-	s.attempt.counted = true
-	s.emit(s.counted(s.open.Attempt, whole), "")
-}
-
-// counted is the account of a model call: what the provider counted, and a
-// guess at what it did not.
-func (s *State) counted(attempt int, whole bool) event.UsageCounted {
-	t := s.attempt.tokens
-	u := event.UsageCounted{Attempt: attempt, Tokens: t, Complete: whole && t.Input != nil && t.Output != nil}
-	in, out := s.guess(s.attempt.asked), s.guess(s.attempt.bytes)
-	if t.Input != nil {
-		in = *t.Input
-		if s.attempt.asked > 0 && *t.Input > 0 {
-			s.ratio = min(max(float64(*t.Input)/float64(s.attempt.asked), 0.05), 1)
-		}
-	}
-	if t.Output != nil {
-		out = *t.Output
-	}
-	if !u.Complete {
-		u.Estimate = &event.Tokens{}
-		if t.Input == nil {
-			u.Estimate.Input = &in
-		}
-		switch {
-		case t.Output == nil:
-			u.Estimate.Output = &out
-		case !whole && s.guess(s.attempt.bytes) > out: // counted before its end
-			more := s.guess(s.attempt.bytes) - out
-			u.Estimate.Output = &more
-		}
-		if *u.Estimate == (event.Tokens{}) {
-			u.Estimate = nil
-		}
-	}
-	if s.opts.Price != (Price{}) {
-		cost := (float64(in)*s.opts.Price.Input + float64(out)*s.opts.Price.Output) / 1e6
-		u.Cost = &cost
-	}
-	return u
-}
-
 // message records a whole answer and goes on with its calls or ends the turn.
 func (s *State) message() {
 	answer := assemble(s.open, false)
@@ -279,7 +257,7 @@ func (s *State) message() {
 	}
 	if len(calls) == 0 {
 		s.emit(event.StepEnded{}, "")
-		if s.truncated == "" && len(s.steers()) > 0 && s.budget.Exceeded(s.spent()) == "" {
+		if s.truncated == "" && len(s.steers()) > 0 && s.spentUp() == "" {
 			s.nextStep() // what came to steer the turn is answered in it
 			return
 		}
@@ -341,12 +319,8 @@ func (s *Step) answered() bool {
 }
 
 func (s *State) nextStep() {
-	if which := s.budget.Exceeded(s.spent()); which != "" {
+	if which := s.spentUp(); which != "" {
 		s.wind(&How{Outcome: event.TurnBudget, Reason: which})
-		return
-	}
-	if which := s.opts.Session.Exceeded(s.spentInAll()); which != "" {
-		s.wind(&How{Outcome: event.TurnBudget, Reason: "session_" + which})
 		return
 	}
 	s.emit(event.StepStarted{}, "")
@@ -357,6 +331,18 @@ func (s *State) nextStep() {
 	s.drain()
 	s.configure()
 	s.askNext()
+}
+
+// spentUp names the first budget that leaves no room for another step, of the
+// turn or of the session; "" if all have room.
+func (s *State) spentUp() string {
+	if which := s.budget.Exceeded(s.spent()); which != "" {
+		return which
+	}
+	if which := s.opts.Session.Exceeded(s.spentInAll()); which != "" {
+		return sessionBudget + which
+	}
+	return ""
 }
 
 func (s *State) spent() guard.Spent {
@@ -389,7 +375,7 @@ func (s *State) finish() {
 
 // abort turns a cause into the ending of TRN-05's table.
 func (s *State) abort(c interrupt.Cause) *How {
-	if c.Reason == interrupt.BudgetExceeded && c.Who == string(TimerWall) {
+	if c.Reason == interrupt.BudgetExceeded && ofWall(c.Who) {
 		return &How{Outcome: event.TurnBudget, Reason: c.Who, Marker: !s.opts.NoMarker, Text: s.opts.MarkerText, Cause: nil}
 	}
 	return &How{Outcome: event.TurnAborted, Cause: &c, Marker: !s.opts.NoMarker, Text: s.opts.MarkerText}
@@ -401,6 +387,13 @@ func (s *State) tripped(c interrupt.Cause) {
 	if s.cause == nil {
 		s.cause, s.stopAt = &c, s.Last()
 	}
+	if s.how == nil || c.Reason != interrupt.ParentCancelled || c.Who != s.own() {
+		first := !s.stopped
+		s.stopped = true
+		if first && s.phase == PhaseEnding && s.turn == 0 && s.how.wake != "" {
+			s.stayAsleep() // it came as the turn ended
+		}
+	}
 	switch s.phase {
 	case PhaseIdle, PhaseEnding, PhaseArmed, PhaseUnwinding:
 	case PhaseGating, PhaseAsking, PhaseWaiting, PhaseCalling, PhaseCompacting:
@@ -411,10 +404,7 @@ func (s *State) tripped(c interrupt.Cause) {
 // cut begins the unwinding: nothing new starts, what runs settles.
 func (s *State) cut(how *How) {
 	s.flush()
-	if s.phase == PhaseAsking && s.attempt.running && how.Cause != nil && len(s.open.Blocks) > 0 {
-		at := s.cutHere("", 0, how.Cause.Reason == interrupt.UserSIGINT || how.Cause.Reason == interrupt.NowPriorityInput)
-		s.judge(guardStall, string(at.verdict), at)
-	}
+	s.judgeCut()
 	if s.how == nil {
 		s.how = how
 		s.holdFor(how) // what waits by now; what is accepted later runs after the turn
@@ -429,15 +419,27 @@ func (s *State) cut(how *How) {
 	case s.cause != nil:
 	case s.lost:
 		s.do(Trip{*s.how.Cause})
-	case s.how.Outcome == event.TurnFailed:
-		s.do(Trip{interrupt.Cause{Reason: interrupt.ParentCancelled, Who: "the turn failed", At: s.now}})
-	case s.how.Outcome == event.TurnBlocked: // what runs beside it is asked to stop
-		s.do(Trip{interrupt.Cause{Reason: interrupt.ParentCancelled, Who: "the turn was blocked", At: s.now}})
-	case len(s.live) > 0: // a guard or a budget ended it beside calls that went ahead
-		s.do(Trip{interrupt.Cause{Reason: interrupt.ParentCancelled, Who: "the turn ended " + string(s.how.Outcome), At: s.now}})
+	case s.how.Outcome == event.TurnFailed, s.how.Outcome == event.TurnBlocked, len(s.live) > 0: // what runs beside it is asked to stop
+		s.do(Trip{interrupt.Cause{Reason: interrupt.ParentCancelled, Who: s.own(), At: s.now}})
 	}
 	s.do(Show{State: "stopping"})
 	s.settle()
+}
+
+// own is the name that the machine's own trips carry: an end that is no
+// person's.
+func (s *State) own() string {
+	if s.how == nil {
+		return ""
+	}
+	switch s.how.Outcome {
+	case event.TurnFailed:
+		return "the turn failed"
+	case event.TurnBlocked:
+		return "the turn was blocked"
+	default:
+		return "the turn ended " + string(s.how.Outcome)
+	}
 }
 
 // settle closes the books once nothing of the turn runs any more.
@@ -470,7 +472,7 @@ func (s *State) wind(how *How) {
 	s.emitAll(s.ending.Books)
 	s.live = map[event.CallID]stageOf{}
 	s.to(PhaseEnding)
-	cut := how.Cause != nil || how.Outcome == event.TurnBudget && how.Reason == string(TimerWall)
+	cut := how.Cause != nil || how.Outcome == event.TurnBudget && ofWall(how.Reason)
 	end, _ := s.ending.End.Payload.(event.TurnEnded)
 	s.do(StopTimer{TimerPack}, StopTimer{TimerWall}, RunHooks{s.turn, how.Outcome, end.Reason, cut})
 }

@@ -18,7 +18,11 @@ func stallText(at *cutAt, same *guard.Place) string {
 	if at.Limit == "first_event" {
 		what = "no first event came from the model"
 	}
-	fmt.Fprintf(&b, "%s for %.1f s (limit %v)", what, float64(at.Cut.Silence)/1000, time.Duration(at.LimitMS)*time.Millisecond)
+	if at.LimitMS == 0 {
+		b.WriteString(at.said)
+	} else {
+		fmt.Fprintf(&b, "%s for %.1f s (limit %v)", what, float64(at.Cut.Silence)/1000, time.Duration(at.LimitMS)*time.Millisecond)
+	}
 	switch {
 	case at.Cut.Tool != "":
 		fmt.Fprintf(&b, ", %d characters into the arguments of %s (longest string %d)", at.Cut.Stream, at.Cut.Tool, at.Cut.Argument)

@@ -66,25 +66,6 @@ type Wakes struct {
 	Last  time.Time // zero: never
 }
 
-// Usage adds up tokens; Complete is false once a part is not known. Estimate is
-// our guess of the part that no provider counted, nil where there is none.
-type Usage struct {
-	Tokens   event.Tokens
-	Estimate event.Tokens
-	Cost     float64 // US dollars, of both
-	Complete bool
-}
-
-// All is the sum of what is known and what is guessed.
-func (u Usage) All() (n int64) {
-	for _, t := range []*int64{u.Tokens.Input, u.Tokens.Output, u.Estimate.Input, u.Estimate.Output} {
-		if t != nil {
-			n += *t
-		}
-	}
-	return n
-}
-
 // Turn is one turn as folded: what its summary and its ending are made of.
 type Turn struct {
 	Number  int
@@ -379,29 +360,6 @@ func (l *Ledger) foldModel(p event.Payload) {
 		}
 	case event.AttemptFailed:
 	}
-}
-
-func (u *Usage) add(p event.UsageCounted) {
-	sum := func(to **int64, n *int64) {
-		if n == nil {
-			return
-		}
-		v := *n
-		if *to != nil {
-			v += **to
-		}
-		*to = &v
-	}
-	sum(&u.Tokens.Input, p.Tokens.Input)
-	sum(&u.Tokens.Output, p.Tokens.Output)
-	if e := p.Estimate; e != nil {
-		sum(&u.Estimate.Input, e.Input)
-		sum(&u.Estimate.Output, e.Output)
-	}
-	if p.Cost != nil {
-		u.Cost += *p.Cost
-	}
-	u.Complete = u.Complete && p.Complete
 }
 
 func (s *Step) chunk(p event.Chunk) {

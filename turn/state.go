@@ -79,6 +79,7 @@ type State struct {
 	retryOf int           // the hidden turn that the armed one repeats
 	address event.InputID // of a turn without input
 	cause   *interrupt.Cause
+	stopped bool      // a trip came that is not the machine's own
 	stopAt  event.Seq // last record when cause came
 	started time.Time
 	budget  guard.Budget // of the turn: the session's, or less where its input says so
@@ -378,7 +379,7 @@ func (s *State) arm(kind event.TurnKind, address event.InputID, inputs ...event.
 	s.to(PhaseArmed)
 	s.kind, s.address, s.armed = kind, address, inputs
 	s.how, s.cause, s.fatal, s.truncated, s.dropped = nil, nil, nil, "", nil
-	s.failures, s.notBefore, s.retryOf = 0, time.Time{}, 0
+	s.failures, s.notBefore, s.retryOf, s.stopped = 0, time.Time{}, 0, false
 	s.watch = newWatch(s.opts)
 	named := inputs
 	if address != "" {
@@ -569,7 +570,8 @@ func (s *State) fired(t Timer) {
 		s.silent()
 	case TimerWall:
 		if s.turn != 0 && s.how == nil && s.phase != PhaseEnding {
-			s.do(Trip{interrupt.Cause{Reason: interrupt.BudgetExceeded, Who: string(TimerWall), At: s.now}})
+			who, _ := s.wall()
+			s.do(Trip{interrupt.Cause{Reason: interrupt.BudgetExceeded, Who: who, At: s.now}})
 		}
 	case TimerStorage:
 	}

@@ -37,7 +37,7 @@ func (s *State) streamed(in Streamed) {
 	case event.ReasoningDelta:
 		s.put(event.Chunk{Block: d.Block, Kind: event.ChunkReasoning}, d.Text)
 		s.feed(d.Block, "reasoning", d.Text)
-		if d.Signature != "" || d.Data != "" {
+		if (d.Signature != "" || d.Data != "") && s.attempt.broke == nil { // it signs words that were trimmed
 			s.sign(d)
 		}
 	case event.CallStart:
@@ -74,8 +74,7 @@ func (s *State) streamed(in Streamed) {
 	}
 }
 
-// sign ends a block of reasoning with its provider's bytes. A guard may have
-// ended the attempt at its last words.
+// sign ends a block of reasoning with its provider's bytes.
 func (s *State) sign(d event.ReasoningDelta) {
 	if !s.pack.open {
 		s.put(event.Chunk{Block: d.Block, Kind: event.ChunkReasoning}, "")

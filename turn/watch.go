@@ -3,13 +3,13 @@ package turn
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/guard"
-	"github.com/ripcord-go/ripcord/interrupt"
 )
 
 // watch is what the guards know of the open turn.
@@ -27,22 +27,27 @@ type watch struct {
 
 func newWatch(o Options) watch { return watch{calls: guard.Calls{Limits: o.Guards.Calls}} }
 
-// breakage is why an attempt was ended from our side: exactly one is set.
+// breakage is why an attempt was ended from our side. Neither is set where the
+// answer was whole and its connection stayed open.
 type breakage struct {
 	stall *cutAt
 	loop  *loopAt
 }
 
+// loops reports whether b ended an answer that went round in circles.
+func (b *breakage) loops() bool { return b != nil && b.loop != nil }
+
 // cutAt is a stream that was cut, as the record of the verdict holds it.
 type cutAt struct {
 	Cut      guard.Cut          `json:"cut"`
 	Place    guard.Place        `json:"place"`
-	Limit    string             `json:"limit,omitempty"` // which of ours ran out: "first_event", "idle"; empty: none, somebody cut it
+	Limit    string             `json:"limit,omitempty"` // which ran out: "first_event" or "idle", ours; "connection", the socket's; empty: none, somebody cut it
 	LimitMS  int64              `json:"limit_ms,omitempty"`
 	Before   *guard.Place       `json:"same_place,omitempty"` // an earlier cut at the same place
 	Wake     *guard.WakeFacts   `json:"wake,omitempty"`
 	Decision guard.WakeDecision `json:"decision,omitempty"` // on a stall
 	verdict  guard.StallVerdict
+	said     string // how the connection put it
 }
 
 // loopAt is a repetition, as the record of the verdict holds it.
@@ -50,7 +55,8 @@ type loopAt struct {
 	Channel string          `json:"channel"` // "text", "reasoning", "args", "calls"
 	Repeat  *guard.Repeat   `json:"repeat,omitempty"`
 	Calls   *guard.CallLoop `json:"calls,omitempty"`
-	block   int
+	Block   int             `json:"block"`
+	Cut     bool            `json:"cut,omitempty"` // the answer was cut there: what is kept of it ends with one round
 }
 
 const (
@@ -64,8 +70,12 @@ func (l *Ledger) foldGuard(r *event.Record, p event.Payload) {
 	switch p := p.(type) {
 	case event.GuardVerdict:
 		var at cutAt
-		if p.Guard == guardStall && json.Unmarshal(p.Facts, &at) == nil && at.Place.Stream > 0 {
-			l.Places.Note(at.Place)
+		var loop loopAt
+		switch {
+		case p.Guard == guardStall && json.Unmarshal(p.Facts, &at) == nil && at.Place.Stream > 0 && at.Limit != "":
+			l.Places.Note(at.Place) // where somebody stopped it says nothing about the stream
+		case p.Guard != guardStall && l.open != nil && !l.open.Message && json.Unmarshal(p.Facts, &loop) == nil && loop.Cut:
+			l.open.trim(&loop)
 		}
 	case event.GuardWake:
 		l.Wakes = Wakes{InRow: p.Count, Last: r.Time}
@@ -147,8 +157,16 @@ func (s *State) silent() {
 	if s.phase != PhaseAsking || !s.attempt.running || s.attempt.broke != nil || limit == 0 {
 		return
 	}
-	if passed := s.now.Sub(s.watch.useful); passed < limit {
+	passed := s.now.Sub(s.watch.useful)
+	if passed < 0 { // a clock that went back is no silence, and no promise either
+		s.watch.useful, passed = s.now, 0
+	}
+	if passed < limit {
 		s.do(SetTimer{TimerStall, limit - passed})
+		return
+	}
+	if s.attempt.finish != "" { // the answer is whole; only its connection stays open
+		s.breakOff(&breakage{})
 		return
 	}
 	at := s.cutHere(name, limit, false)
@@ -193,13 +211,28 @@ func (s *State) cutHere(limit string, after time.Duration, byPerson bool) *cutAt
 	}
 	at.verdict = guard.Evaluate(at.Cut, s.opts.Guards.Stall)
 	if at.verdict == guard.Stalled {
-		at.Wake = &guard.WakeFacts{Off: s.opts.Guards.NoWake, ByPerson: byPerson, InRow: s.Wakes.InRow, Since: -1}
-		if !s.Wakes.Last.IsZero() {
-			at.Wake.Since = max(s.now.Sub(s.Wakes.Last).Milliseconds(), 0)
-		}
-		at.Decision = guard.Decide(*at.Wake, s.opts.Guards.Stall)
+		s.decide(at, byPerson)
 	}
 	return at
+}
+
+// decide says whether a stall wakes the model, from what is known now.
+func (s *State) decide(at *cutAt, byPerson bool) {
+	at.Wake = &guard.WakeFacts{Off: s.opts.Guards.NoWake, ByPerson: byPerson, InRow: s.Wakes.InRow, Since: -1}
+	if !s.Wakes.Last.IsZero() {
+		at.Wake.Since = max(s.now.Sub(s.Wakes.Last).Milliseconds(), 0)
+	}
+	at.Decision = guard.Decide(*at.Wake, s.opts.Guards.Stall)
+}
+
+// judgeCut judges an answer that a stop of the turn cuts: whoever stopped it
+// wins, so that nothing is woken.
+func (s *State) judgeCut() {
+	if s.phase != PhaseAsking || !s.attempt.running || s.attempt.finish != "" || len(s.open.Blocks) == 0 || s.opts.Guards.OnStall == guard.Off {
+		return
+	}
+	at := s.cutHere("", 0, true)
+	s.judge(guardStall, string(at.verdict), at)
 }
 
 // measure sizes what streamed: the call with the longest string, or where there
@@ -241,7 +274,7 @@ func (s *State) stalled(at *cutAt) {
 	s.emit(event.AttemptFailed{Attempt: s.open.Attempt, Error: f, RetryIn: -1}, "")
 	how := &How{Outcome: event.TurnStalled, Reason: at.Limit, Error: &f}
 	if at.Decision == guard.Wake {
-		how.wake = wakeText(at, same)
+		how.wake, how.stall = wakeText(at, same), at
 	}
 	s.cut(how)
 }
@@ -253,14 +286,22 @@ func (s *State) awake() {
 	if s.how == nil || s.how.wake == "" || s.closed {
 		return
 	}
-	if c := s.cause; c != nil && (c.Reason == interrupt.UserSIGINT || c.Reason == interrupt.NowPriorityInput || c.Reason == interrupt.SystemShutdown) {
-		s.judge(guardStall, string(guard.WakeByPerson), struct{}{})
-		s.hold()
+	if s.stopped {
+		s.stayAsleep()
 		return
 	}
 	s.emit(event.GuardWake{Count: s.Wakes.InRow + 1, Notice: s.how.wake}, "")
 	s.emit(event.InboxAccepted{ID: event.InputID(fmt.Sprintf("i_wake_%d", s.Turn.Number)), Kind: event.TurnWake,
 		Priority: event.PriorityNext, By: "guard:stall", Input: event.UserInput{Content: event.TextOf(s.how.wake)}}, "")
+}
+
+// stayAsleep says that a stall wakes nothing after all: somebody stopped the
+// turn meanwhile. What waits is held, a notice that is there already included.
+func (s *State) stayAsleep() {
+	at := *s.how.stall
+	s.decide(&at, true)
+	s.judge(guardStall, string(at.verdict), &at)
+	s.hold()
 }
 
 // feed has the loop guard of its channel look at a piece of the stream.
@@ -278,7 +319,7 @@ func (s *State) feed(block int, channel, text string) {
 		w.streams[block] = g
 	}
 	if r, found := g.Feed(text); found {
-		s.looped(&loopAt{Channel: channel, Repeat: &r, block: block}, guardLoop, s.opts.Guards.OnLoop)
+		s.looped(&loopAt{Channel: channel, Repeat: &r, Block: block}, guardLoop, s.opts.Guards.OnLoop)
 	}
 }
 
@@ -290,12 +331,13 @@ func (s *State) another(block int) {
 	}
 	s.watch.asked++
 	if loop := s.watch.calls.Requested(b.Name, b.Text, s.watch.asked == 1); loop.Kind != "" {
-		s.looped(&loopAt{Channel: "calls", Calls: &loop, block: block}, guardCalls, s.opts.Guards.OnCalls)
+		s.looped(&loopAt{Channel: "calls", Calls: &loop, Block: block}, guardCalls, s.opts.Guards.OnCalls)
 	}
 }
 
 func (s *State) looped(at *loopAt, name string, mode guard.Mode) {
 	s.flush()
+	at.Cut = mode != guard.Warn
 	s.judge(name, "repetition", at)
 	if mode == guard.Warn {
 		s.do(Show{"warning", at.text()})
@@ -310,10 +352,8 @@ func (s *State) repeated(at *loopAt) {
 	f := event.Failure{Code: event.FailLoop, Message: at.text(), Hint: "say it in other words, or ask for less at once; `guards.loop` switches the guard"}
 	s.emit(event.AttemptFailed{Attempt: s.open.Attempt, Error: f, RetryIn: -1}, "")
 	s.count(false)
-	if content := s.beforeLoop(at); speaks(content) {
+	if content := assemble(s.open, true).content(); speaks(content) {
 		s.emit(event.AssistantMessage{Attempt: s.open.Attempt, Content: content, Finish: event.FinishRepeat, Partial: true}, "")
-	} else {
-		s.open.Blocks = nil // nothing of it is salvaged
 	}
 	if !s.tellOnce(at.text()) {
 		s.cut(&How{Outcome: event.TurnLooped, Reason: at.Channel, Error: &f})
@@ -334,22 +374,17 @@ func (s *State) tellOnce(text string) bool {
 	return true
 }
 
-// beforeLoop is the answer up to its loop, with one round of it as a sample.
-// Calls in it are those that went ahead; the others never run.
-func (s *State) beforeLoop(at *loopAt) event.Content {
-	for _, b := range s.open.Blocks {
-		if b.Index == at.block && at.Repeat != nil && b.Kind != event.ChunkArgs {
-			b.Text = cutRunes(b.Text, utf8.RuneCountInString(b.Text)-at.Repeat.Period*max(at.Repeat.Count-1, 0))
-		}
+// trim cuts an answer where it began to repeat itself, with one round of it as a
+// sample. Of its calls those stay that went ahead; the others never run. It is a
+// part of the fold: a crash, or a stop, before the message is written keeps the
+// same of it.
+func (s *Step) trim(at *loopAt) {
+	s.Blocks = slices.DeleteFunc(s.Blocks, func(b *Block) bool {
+		return b.Kind == event.ChunkArgs && s.Call(b.Call) == nil
+	})
+	if b := s.block(at.Block); b != nil && at.Repeat != nil && b.Kind != event.ChunkArgs {
+		b.Text = cutRunes(b.Text, utf8.RuneCountInString(b.Text)-at.Repeat.Period*max(at.Repeat.Count-1, 0))
 	}
-	var content event.Content
-	for _, p := range assemble(s.open, true) {
-		if c, ok := p.Part.(event.ToolCall); ok && s.open.Call(c.ID) == nil {
-			continue
-		}
-		content = append(content, p.Part)
-	}
-	return content
 }
 
 // cutRunes keeps the first n runes of text.
