@@ -42,7 +42,7 @@ type Signature struct {
 	Tool   string
 	Args   string // JSON; the order of keys and the space between them make no difference up to 64 KiB
 	Result string
-	Failed bool // an error, or a command's exit code that is not 0
+	Failed bool // the call did not do what it is there for; a command that ran and came to an exit code did
 	Waits  bool // the tool declares that it is there to be asked again
 }
 

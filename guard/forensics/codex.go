@@ -2,7 +2,6 @@ package forensics
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 )
 
@@ -171,31 +170,22 @@ func codexWords(raw json.RawMessage, field string) (string, error) {
 }
 
 // codexOutput reads a result, which is a text, a text with an object in it, or
-// parts. Whether it failed is told by an exit code, written in one of two ways.
+// an object. A command that came to an exit code did not fail as a call.
 func codexOutput(raw json.RawMessage) (out string, failed bool) {
 	out = string(raw)
 	if s := text(raw); s != "" {
 		out = s
 	}
 	var o struct {
-		Output   *string `json:"output"`
-		Success  *bool   `json:"success"`
+		Success  *bool `json:"success"`
 		Metadata struct {
-			ExitCode int `json:"exit_code"`
+			ExitCode *int `json:"exit_code"`
 		} `json:"metadata"`
 	}
-	if strings.HasPrefix(out, "{") && json.Unmarshal([]byte(out), &o) == nil {
-		return out, o.Metadata.ExitCode != 0 || o.Success != nil && !*o.Success
+	if !strings.HasPrefix(out, "{") || json.Unmarshal([]byte(out), &o) != nil {
+		return out, false
 	}
-	head := out[:min(len(out), 512)]
-	for _, mark := range []string{"Exit code: ", "Process exited with code "} {
-		if _, after, ok := strings.Cut(head, mark); ok {
-			digits, _, _ := strings.Cut(after, "\n")
-			code, err := strconv.Atoi(strings.TrimSpace(digits))
-			return out, err == nil && code != 0
-		}
-	}
-	return out, false
+	return out, o.Success != nil && !*o.Success && o.Metadata.ExitCode == nil
 }
 
 func (r *codex) end() { r.endStep() }

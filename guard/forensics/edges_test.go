@@ -278,6 +278,21 @@ func TestWhereCallsWentRoundIsToldWithItsLine(t *testing.T) {
 	if len(r.Loops) != 1 || r.Loops[0].Kind != "failing" || r.Loops[0].Count != 3 || !strings.Contains(out, "calls go round: failing, 3") {
 		t.Errorf("%+v\n%s", r.Loops, out)
 	}
+	codexStep := func(id, output string) string {
+		return line(object{"type": "response_item", "payload": object{"type": "function_call", "name": "shell", "call_id": id, "arguments": `{"n":"` + id + `"}`}}) +
+			line(object{"type": "response_item", "payload": object{"type": "function_call_output", "call_id": id, "output": output}})
+	}
+	ran, broke := "", ""
+	for i := range 4 {
+		ran += codexStep(fmt.Sprint(i), fmt.Sprintf(`{"output":"no %d","success":false,"metadata":{"exit_code":1}}`, i))
+		broke += codexStep(fmt.Sprint(i), fmt.Sprintf(`{"output":"no %d","success":false}`, i))
+	}
+	if r, _ := replay(t, ran, forensics.Options{}); r.Kind != forensics.Codex || len(r.Loops) != 0 {
+		t.Errorf("commands that came to an exit code failed as calls: %+v", r.Loops)
+	}
+	if r, _ := replay(t, broke, forensics.Options{}); len(r.Loops) != 1 || r.Loops[0].Kind != "failing" {
+		t.Errorf("calls that failed: %+v", r.Loops)
+	}
 	same := ""
 	for range 12 {
 		same += step("a", false)

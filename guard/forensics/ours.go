@@ -110,7 +110,7 @@ func (r *ours) record(rec *event.Record, body event.Payload) {
 		}
 		r.call(string(rec.Call), b.Name, args, true)
 	case event.CallEnded:
-		r.result(string(rec.Call), b.Content.Text(), b.Error || b.ExitCode != nil && *b.ExitCode != 0)
+		r.result(string(rec.Call), b.Content.Text(), b.Error && b.ExitCode == nil)
 	case event.GuardVerdict:
 		r.verdict(rec, b)
 	case event.TurnEnded:
