@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/ripcord-go/ripcord/event"
@@ -151,10 +152,14 @@ func (l *Live) summary(ctx context.Context, sig interrupt.Signal, e turn.AskSumm
 		return text.Len() <= summaryMax
 	})
 	in.Text, in.Bytes = text.String(), text.Len()
+	if text.Len() > summaryMax && in.Failure == nil && !sig.Cancelled() { // we hung up, nobody stopped it
+		in.Cut = false
+		in.Failure = &event.Failure{Code: event.FailProtocol, Message: fmt.Sprintf("the summary is longer than %d bytes", summaryMax)}
+	}
 	if in.Failure == nil && !in.Cut && !finished { // a cut stream looks like a short summary
 		in.Failure = &event.Failure{Code: event.FailProtocol, Message: "the summary's stream ended before its end"}
 	}
 }
 
 // summaryMax bounds a summary, in bytes.
-const summaryMax = 1 << 20
+const summaryMax = 256 << 10
