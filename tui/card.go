@@ -18,7 +18,7 @@ func (c *chat) ended(now time.Time, e ending) block {
 	var head string
 	switch e.outcome {
 	case event.TurnCompleted:
-		return lines(quiet("✓ done" + took + tokens(e.usage)))
+		return lines(quiet("✓ done" + took + c.turn.used.String()))
 	case event.TurnAborted:
 		head = yellow("■") + bold(" Stopped "+by(e)+took+".") + " Nothing was rolled back."
 	case event.TurnInterrupted:
@@ -53,19 +53,31 @@ func (c *chat) ended(now time.Time, e ending) block {
 	for _, j := range c.jobs {
 		out = append(out, row("job", short(j.command, 40)+quiet("  still running · /jobs")))
 	}
-	for _, w := range c.inbox {
-		out = append(out, row("held", short(oneLine(w.text), 50)))
+	if n := len(c.turn.dropped); n > 0 {
+		for _, text := range c.turn.dropped[:min(n, liveQueue)] {
+			out = append(out, row("dropped", short(text, 50)))
+		}
+		out = append(out, row("", counted(n, "message")+" dropped unrun · ↑ brings them back"))
 	}
-	if len(c.inbox) > 0 {
-		out = append(out, row("", c.heldLine()))
+	return lines(append(out, c.ways(e))...)
+}
+
+// ways are the ways on from a card; only those that hold.
+func (c *chat) ways(e ending) string {
+	switch {
+	case c.turn.woken:
+		return quiet("  the stall guard has the model try another way; esc stops it")
+	case e.reason == "NOW_PRIORITY_INPUT":
+		return quiet("  your message is next")
+	case !c.retryable:
+		return "  [c]ontinue   or just type"
+	case e.outcome == event.TurnInterrupted:
+		return "  [c]ontinue from what is known   [r]etry from the start (what ran is not undone)   [e]dit first   or just type"
 	}
-	return lines(append(out, "  [c]ontinue   "+quiet("[r]etry and [e]dit come later   or just type"))...)
+	return "  [c]ontinue   [r]etry from the start of this turn   [e]dit and retry   or just type"
 }
 
 func row(name, text string) string { return fmt.Sprintf("  %-8s %s", short(name, 12), text) }
-
-// heldLine shows the way out of a held queue.
-func (c *chat) heldLine() string { return itoa(len(c.inbox)) + " held · enter sends" }
 
 // by says who stopped a turn, and why if it was not a person.
 func by(e ending) string {
@@ -109,11 +121,4 @@ func cause(e ending) string {
 		return ": " + oneLine(e.reason)
 	}
 	return "."
-}
-
-func tokens(t event.Tokens) string {
-	if t.Input == nil || t.Output == nil {
-		return ""
-	}
-	return fmt.Sprintf(" · %d in · %d out", *t.Input, *t.Output)
 }

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"os"
+	"slices"
 	"time"
 
 	"github.com/ripcord-go/ripcord/api"
@@ -43,6 +44,8 @@ const (
 	noLayer layer = iota
 	helpLayer
 	jobsLayer
+	queueLayer
+	rewindLayer
 )
 
 // who is this person's name in requests and records.
@@ -59,7 +62,6 @@ type chat struct {
 	pending bool          // Esc came before there was an address
 	asked   int           // number of the last submit or continue
 	starter int           // number of the one that made the chat busy
-	sent    string        // its text
 	freed   bool          // the grace after a Ctrl+C is over
 	turn    turn
 	stream  stream
@@ -67,28 +69,39 @@ type chat struct {
 	storage string
 
 	inbox     []waiting
+	taken     map[event.InputID]waiting // by turns that can be hidden
+	taking    map[event.InputID]bool    // asked back, not answered
 	jobs      []job
 	approvals []question
+	turns     []pastTurn // that can be gone back to
+	why       string     // of the last rewind
+	retryable bool       // the last turn can be asked again
 
 	layer    layer
 	jobList  []api.JobInfo
 	jobAt    int
+	turnAt   int
 	draft    string
-	mode     string // what the next message says of plan mode: plan, act or nothing
-	complete bool   // the completion list is closed for this draft
+	pics     []attachment    // to the draft
+	lent     []event.InputID // held inputs whose words stand in it
+	again    string          // a prompt that was given back unanswered: sent as it is, it is asked again
+	mode     string          // what the next message says of plan mode: plan, act or nothing
+	complete bool            // the completion list is closed for this draft
 
 	knock   time.Time // last Ctrl+C that counts
-	escIdle time.Time
+	escIdle time.Time // the first Esc of two
+	escLast time.Time
 	pressed time.Time // last key
 	note    string
 	noteNo  int
-	letter  string // c, r or e waits for what follows
-	onTop   bool   // a card is the last thing printed
+	noteOf  event.ApprovalID // the note is about it
+	letter  string           // c, r or e waits for what follows
+	onTop   bool             // a card is the last thing printed
 
-	history []string
+	history []message
 	at      int // in history; len(history): the draft
 
-	sends map[int]bool          // submits that are not answered
+	sends map[int]*message      // submits that are not answered
 	owed  map[event.InputID]int // answered (+1) and not seen as accepted (-1), or the other way round
 
 	loading bool // history is being read
@@ -96,12 +109,10 @@ type chat struct {
 	result  *api.Result
 	dead    *api.Recovery
 	model   string
-}
 
-// waiting is an input in the inbox.
-type waiting struct {
-	id   event.InputID
-	text string
+	onInterrupt OnInterrupt
+	lines       bool // line mode: a line is over when it was read
+	piped       bool // nobody types them: each is a turn of its own
 }
 
 type job struct {
@@ -119,6 +130,10 @@ func newChat(o Options) *chat {
 	c := &chat{session: o.Session, caught: o.State.Seq, loading: true, dead: o.State.Recovered, storage: clean(o.State.Storage)}
 	c.result = o.State.Last
 	c.model = oneLine(o.State.Model.Model)
+	c.retryable, c.onInterrupt = o.State.Retryable, o.OnInterrupt
+	if c.onInterrupt == "" {
+		c.onInterrupt = Restore
+	}
 	return c
 }
 
@@ -136,9 +151,10 @@ type (
 	entered   struct{ line string } // line mode
 	signalled struct{ sig os.Signal }
 	submitted struct {
-		no  int
-		got api.Submitted
-		err error
+		no   int
+		got  api.Submitted
+		err  error
+		gone string // the picture for which it was not sent
 	}
 	stopped struct {
 		of  event.InputID
@@ -155,6 +171,29 @@ type (
 	}
 	killed struct {
 		id  event.JobID
+		err error
+	}
+	looked struct {
+		end     int // the turn behind whose end it was looked for, 0: none
+		restore bool
+		waiting []api.Waiting
+		err     error
+	}
+	tookBack struct {
+		w   waiting
+		err error
+	}
+	cleared struct{ err error }
+	rewound struct {
+		got api.Rewound
+		err error
+	}
+	forked struct {
+		id  event.SessionID
+		err error
+	}
+	attached struct {
+		pic attachment
 		err error
 	}
 	lostStream struct{ err error }
@@ -175,6 +214,12 @@ func (stopped) input()    {}
 func (decided) input()    {}
 func (listed) input()     {}
 func (killed) input()     {}
+func (looked) input()     {}
+func (tookBack) input()   {}
+func (cleared) input()    {}
+func (rewound) input()    {}
+func (forked) input()     {}
+func (attached) input()   {}
 func (lostStream) input() {}
 func (resumed) input()    {}
 func (timeUp) input()     {}
@@ -193,21 +238,33 @@ const (
 type (
 	effect interface{ effect() }
 	submit struct {
-		no   int
-		text string
-		mode string
+		no       int
+		m        message
+		priority event.Priority
 	}
 	goOn struct {
-		no   int
-		held bool
+		no  int
+		how starting
 	}
-	halt     struct{ req api.InterruptRequest }
-	decide   struct{ req api.DecideRequest }
-	askJobs  struct{}
-	killJob  struct{ id event.JobID }
-	show     struct{ block block }
-	setDraft struct{ text string }
-	after    struct {
+	look struct {
+		end     int
+		restore bool
+	}
+	takeBack   struct{ w waiting }
+	clearInbox struct{}
+	rewind     struct{ req api.RewindRequest }
+	fork       struct{ turn int }
+	attach     struct{ name string }
+	halt       struct{ req api.InterruptRequest }
+	decide     struct{ req api.DecideRequest }
+	askJobs    struct{}
+	killJob    struct{ id event.JobID }
+	show       struct{ block block }
+	setDraft   struct {
+		text string
+		stay bool // the cursor does
+	}
+	after struct {
 		wait time.Duration
 		up   timeUp
 	}
@@ -216,18 +273,24 @@ type (
 	redraw  struct{}
 )
 
-func (submit) effect()   {}
-func (goOn) effect()     {}
-func (halt) effect()     {}
-func (decide) effect()   {}
-func (askJobs) effect()  {}
-func (killJob) effect()  {}
-func (show) effect()     {}
-func (setDraft) effect() {}
-func (after) effect()    {}
-func (leave) effect()    {}
-func (suspend) effect()  {}
-func (redraw) effect()   {}
+func (submit) effect()     {}
+func (goOn) effect()       {}
+func (look) effect()       {}
+func (takeBack) effect()   {}
+func (clearInbox) effect() {}
+func (rewind) effect()     {}
+func (fork) effect()       {}
+func (attach) effect()     {}
+func (halt) effect()       {}
+func (decide) effect()     {}
+func (askJobs) effect()    {}
+func (killJob) effect()    {}
+func (show) effect()       {}
+func (setDraft) effect()   {}
+func (after) effect()      {}
+func (leave) effect()      {}
+func (suspend) effect()    {}
+func (redraw) effect()     {}
 
 // apply changes the state by one input and returns what is to be done. It is
 // the only function that changes a chat; its helpers are called by it alone.
@@ -260,6 +323,8 @@ func (c *chat) apply(now time.Time, in input) []effect {
 			return c.say("job " + string(in.id) + " was not ended: " + in.err.Error())
 		}
 		return append(c.say("job "+string(in.id)+" is asked to end"), askJobs{})
+	case looked, tookBack, cleared, rewound, forked, attached:
+		return c.answeredAbout(in)
 	case lostStream:
 		return c.say("the session's stream broke (" + in.err.Error() + "); following again")
 	case resumed:
@@ -272,9 +337,30 @@ func (c *chat) apply(now time.Time, in input) []effect {
 	return nil
 }
 
+// answeredAbout takes the answers about the inbox and what is past.
+func (c *chat) answeredAbout(in input) []effect {
+	switch in := in.(type) {
+	case looked:
+		return c.wasLooked(in)
+	case tookBack:
+		return c.wasTaken(in)
+	case cleared:
+		if in.err != nil {
+			return c.say("not dropped: " + in.err.Error())
+		}
+	case rewound:
+		return c.wasRewound(in)
+	case forked:
+		return c.wasForked(in)
+	case attached:
+		return c.wasAttached(in)
+	}
+	return nil
+}
+
 // say shows one line for a while.
 func (c *chat) say(line string) []effect {
-	c.note = oneLine(line)
+	c.note, c.noteOf = oneLine(line), ""
 	c.noteNo++
 	return []effect{after{noteTime, timeUp{noteTimer, c.noteNo}}}
 }
@@ -306,31 +392,9 @@ func (c *chat) armed(now time.Time) bool {
 	return !c.knock.IsZero() && now.Sub(c.knock) <= knockWindow
 }
 
-// send takes text to the session: at once when idle, else it waits its turn.
-func (c *chat) send(text string) []effect {
-	c.remember(text)
-	c.onTop, c.note = false, ""
-	c.asked++
-	c.sends = with(c.sends, c.asked, true)
-	out := []effect{c.put(""), submit{c.asked, text, c.mode}}
-	c.mode = ""
-	if c.phase == idle {
-		c.begin(text)
-	}
-	return out
-}
-
 // begin waits for the turn that the request just numbered starts.
-func (c *chat) begin(text string) {
-	c.phase, c.starter, c.sent, c.pending, c.input = sending, c.asked, text, false, ""
-}
-
-// resume starts a turn without new input, or on what is held.
-func (c *chat) resume(held bool) []effect {
-	c.onTop, c.note = false, ""
-	c.asked++
-	c.begin("")
-	return []effect{goOn{c.asked, held}}
+func (c *chat) begin() {
+	c.phase, c.starter, c.pending, c.input = sending, c.asked, false, ""
 }
 
 // with returns m with k set to v, made if it was nil; a zero v takes k out.
@@ -357,22 +421,29 @@ func (c *chat) underway() bool {
 }
 
 func (c *chat) wasSubmitted(in submitted) []effect {
-	if c.sends[in.no] {
-		c.sends = with(c.sends, in.no, false)
+	m := c.sends[in.no]
+	if m != nil {
+		c.sends = with(c.sends, in.no, nil)
 		if in.err == nil {
 			c.owed = with(c.owed, in.got.Input, c.owed[in.got.Input]+1)
 		}
 	}
 	mine := in.no == c.starter && c.input == "" && (c.phase == sending || c.pending)
 	if in.err != nil {
-		out := c.say("not sent: " + in.err.Error())
 		if mine {
 			c.phase, c.pending = idle, false
-			if c.draft == "" && c.sent != "" {
-				out = append(out, c.put(c.sent))
-			}
 		}
-		return out
+		if m != nil && in.gone != "" {
+			m.pics = slices.DeleteFunc(slices.Clone(m.pics), func(p attachment) bool { return p.chip() == in.gone })
+		}
+		out := c.giveBack(m)
+		if m != nil && m.as != nil && isStale(in.err) {
+			return append(out, c.say("it is in the turn already")...)
+		}
+		if m != nil && len(m.ids) > 0 && isStale(in.err) {
+			out = append(out, look{})
+		}
+		return append(out, c.say("not sent: "+in.err.Error())...)
 	}
 	switch {
 	case !mine:
@@ -415,7 +486,7 @@ func (c *chat) stop(now time.Time) []effect {
 }
 
 func (c *chat) interruption(force bool) effect {
-	req := api.InterruptRequest{Session: c.session, Input: c.input, Who: who, Force: force, KeepInbox: true}
+	req := api.InterruptRequest{Session: c.session, Input: c.input, Who: who, Force: force, KeepInbox: c.onInterrupt != Drop}
 	if c.input == "" {
 		req.Turn = c.turn.no
 	}

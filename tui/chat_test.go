@@ -34,9 +34,21 @@ func (p *player) step(in input) {
 	for _, e := range p.c.apply(p.now, in) {
 		switch e := e.(type) {
 		case submit:
-			p.out = append(p.out, strings.TrimSpace(fmt.Sprintf("submit %d %s %s", e.no, e.text, e.mode)))
+			p.out = append(p.out, said(e))
 		case goOn:
-			p.out = append(p.out, fmt.Sprintf("continue %d", e.no))
+			p.out = append(p.out, []string{"continue", "run held", "retry", "compact"}[e.how]+fmt.Sprintf(" %d", e.no))
+		case look:
+			p.out = append(p.out, fmt.Sprintf("look %d restore=%v", e.end, e.restore))
+		case takeBack:
+			p.out = append(p.out, "take back "+string(e.w.id))
+		case clearInbox:
+			p.out = append(p.out, "clear inbox")
+		case rewind:
+			p.out = append(p.out, fmt.Sprintf("rewind %d restore=%v", e.req.Turn, e.req.Restore))
+		case fork:
+			p.out = append(p.out, fmt.Sprintf("fork %d", e.turn))
+		case attach:
+			p.out = append(p.out, "attach "+e.name)
 		case halt:
 			p.out = append(p.out, fmt.Sprintf("interrupt %s turn=%d force=%v keep=%v", e.req.Input, e.req.Turn, e.req.Force, e.req.KeepInbox))
 		case decide:
@@ -50,6 +62,18 @@ func (p *player) step(in input) {
 		case setDraft, after, askJobs, suspend, redraw:
 		}
 	}
+}
+
+// said writes a submit: its number, words, mode, what it replaces, how it waits.
+func said(e submit) string {
+	out := strings.TrimSpace(fmt.Sprintf("submit %d %s %s", e.no, label(e.m.text, e.m.pics), e.m.mode))
+	if len(e.m.ids) > 0 {
+		out += fmt.Sprint(" for ", e.m.ids)
+	}
+	if e.priority != event.PriorityLater {
+		out += " as " + string(e.priority)
+	}
+	return out
 }
 
 func (p *player) rec(turn int, call event.CallID, body event.Payload) {
@@ -303,7 +327,7 @@ func TestPlanModeGoesWithTheNextMessage(t *testing.T) {
 	p.is(sending, "submit 1 build it plan")
 	p.write("and more")
 	p.key("enter")
-	p.is(sending, "submit 2 and more")
+	p.is(sending, "submit 2 and more as next")
 }
 
 // proves TUI-03: an answer elsewhere, a void and the end of the call close it
@@ -338,7 +362,7 @@ func TestTheFooterSaysWhatEscDoes(t *testing.T) {
 	}{
 		{"esc nothing to stop", func(*player) {}, ""},
 		{"esc put draft away", func(p *player) { p.write("text") }, ""},
-		{"esc put draft away · enter queue", func(p *player) { p.runs(1, "i_1", "x"); p.write("text") }, ""},
+		{"esc put draft away · enter steer", func(p *player) { p.runs(1, "i_1", "x"); p.write("text") }, ""},
 		{"esc close list", func(p *player) { p.write("/he") }, ""},
 		{"esc close", func(p *player) { p.write("/help"); p.key("enter") }, ""},
 		{"esc interrupt", func(p *player) { p.runs(1, "i_1", "x") }, "interrupt i_1 turn=0 force=false keep=true"},
@@ -488,10 +512,10 @@ func TestWhatWasSentIsUnderwayUntilItIsSeen(t *testing.T) {
 	for _, first := range []string{"answer", "record"} {
 		p := newPlayer(t)
 		p.step(entered{"one"})
-		p.step(submitted{1, api.Submitted{Input: "i_1", State: "running"}, nil})
+		p.step(submitted{no: 1, got: api.Submitted{Input: "i_1", State: "running"}})
 		p.runs(1, "i_1", "one")
 		p.step(entered{"two"})
-		answer := func() { p.step(submitted{2, api.Submitted{Input: "i_2", State: "queued"}, nil}) }
+		answer := func() { p.step(submitted{no: 2, got: api.Submitted{Input: "i_2", State: "queued"}}) }
 		record := func() {
 			p.rec(0, "", event.InboxAccepted{ID: "i_2", Input: event.UserInput{Content: event.TextOf("two")}})
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,7 +36,9 @@ type fake struct {
 	answer  chan event.Decision
 	cause   api.InterruptRequest
 	jobs    []api.JobInfo
-	held    bool
+	held    map[event.InputID]bool
+	texts   map[event.InputID]event.InboxAccepted // of inputs that turns took
+	claims  map[int][]event.InputID
 	log     *os.File
 	wg      sync.WaitGroup
 	delay   time.Duration // before Submit and Interrupt answer
@@ -45,7 +48,7 @@ type fake struct {
 const session = event.SessionID("s_test")
 
 func newFake(log *os.File) *fake {
-	f := &fake{log: log, seq: -1}
+	f := &fake{log: log, seq: -1, held: map[event.InputID]bool{}, texts: map[event.InputID]event.InboxAccepted{}, claims: map[int][]event.InputID{}}
 	f.cond = sync.NewCond(&f.mu)
 	f.mu.Lock()
 	f.record(0, 0, "", event.SessionOpened{ID: session})
@@ -88,6 +91,10 @@ func (f *fake) rec(turn, step int, call event.CallID, p event.Payload) {
 func (f *fake) live(l api.Live) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.live1(l)
+}
+
+func (f *fake) live1(l api.Live) {
 	f.frames = append(f.frames, api.Frame{Live: &l})
 	f.cond.Broadcast()
 }
@@ -125,7 +132,12 @@ func (f *fake) wait() {
 
 func (f *fake) Submit(_ context.Context, req api.SubmitRequest) (api.Submitted, error) {
 	text := req.Input.Content.Text()
-	f.note("submit %q %s", text, req.Priority)
+	f.note("submit %q %s%s", text, req.Priority, replacing(req))
+	for _, p := range req.Input.Content {
+		if img, ok := p.(event.Image); ok {
+			f.note("image %s %s %d bytes", img.Name, img.MediaType, len(img.Data))
+		}
+	}
 	if text == "boom" {
 		panic("boom in a goroutine of the chat")
 	}
@@ -138,48 +150,168 @@ func (f *fake) Submit(_ context.Context, req api.SubmitRequest) (api.Submitted, 
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.inputs++
-	in := event.InboxAccepted{ID: event.InputID(fmt.Sprintf("i_%d", f.inputs)), Input: req.Input, Priority: req.Priority}
-	f.record(0, 0, "", in)
-	f.inbox = append(f.inbox, in)
-	if f.stop != nil || f.held {
-		return api.Submitted{Input: in.ID, State: "queued"}, nil
+	if f.stop != nil && req.Priority == event.PriorityNext && req.Input.Media() {
+		return api.Submitted{}, &api.Error{Code: event.FailUnsupported, Message: "a running turn can be steered with text alone"}
 	}
-	f.begin()
-	return api.Submitted{Input: in.ID, State: "running"}, nil
+	for _, id := range req.Replaces {
+		if !f.waits(id) {
+			return api.Submitted{}, &api.Error{Code: "stale", Message: "it does not wait any more"}
+		}
+	}
+	f.inputs++
+	in := event.InboxAccepted{ID: event.InputID(fmt.Sprintf("i_%d", f.inputs)), Input: req.Input, Priority: req.Priority, By: req.By}
+	f.record(0, 0, "", in)
+	for _, id := range req.Replaces {
+		f.drop(id, event.DroppedReplaced)
+	}
+	switch now := req.Priority == event.PriorityNow; {
+	case f.stop == nil:
+		f.begin(event.TurnInput, in)
+		return api.Submitted{Input: in.ID, State: "running"}, nil
+	case now:
+		f.inbox = append([]event.InboxAccepted{in}, f.inbox...)
+		f.trip(api.InterruptRequest{Reason: "NOW_PRIORITY_INPUT", Who: req.By, KeepInbox: true})
+		return api.Submitted{Input: in.ID, State: "interrupting"}, nil
+	}
+	f.inbox = append(f.inbox, in)
+	return api.Submitted{Input: in.ID, State: "queued"}, nil
 }
 
-func (f *fake) RunHeld(ctx context.Context, id event.SessionID) (api.Submitted, error) {
-	return f.Continue(ctx, id)
+func replacing(req api.SubmitRequest) string {
+	if len(req.Replaces) == 0 {
+		return ""
+	}
+	return fmt.Sprint(" replaces ", req.Replaces)
+}
+
+func (f *fake) waits(id event.InputID) bool {
+	return slices.ContainsFunc(f.inbox, func(in event.InboxAccepted) bool { return in.ID == id })
+}
+
+// drop takes an input out of the inbox unrun; f.mu is held.
+func (f *fake) drop(id event.InputID, why string) {
+	f.inbox = slices.DeleteFunc(f.inbox, func(in event.InboxAccepted) bool { return in.ID == id })
+	f.record(0, 0, "", event.InboxDropped{ID: id, Why: why})
+}
+
+func (f *fake) Inbox(context.Context, event.SessionID) (out []api.Waiting, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, in := range f.inbox {
+		out = append(out, api.Waiting{ID: in.ID, Priority: in.Priority, Input: in.Input, Held: f.held[in.ID], By: in.By})
+	}
+	return out, nil
+}
+
+func (f *fake) RemoveInput(_ context.Context, _ event.SessionID, id event.InputID) error {
+	f.note("remove %s", id)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.waits(id) {
+		return &api.Error{Code: "stale", Message: "it does not wait any more"}
+	}
+	f.drop(id, "removed")
+	return nil
+}
+
+func (f *fake) ClearInbox(context.Context, event.SessionID) ([]string, error) {
+	f.note("clear inbox")
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.clear()
+	return nil, nil
+}
+
+func (f *fake) clear() {
+	for _, in := range slices.Clone(f.inbox) {
+		f.drop(in.ID, "canceled")
+	}
+}
+
+func (f *fake) RunHeld(context.Context, event.SessionID) (api.Submitted, error) {
+	f.note("run held")
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := f.inbox
+	f.inbox = nil
+	return api.Submitted{Input: f.begin(event.TurnInput, all...), State: "running"}, nil
 }
 
 func (f *fake) Continue(context.Context, event.SessionID) (api.Submitted, error) {
 	f.note("continue")
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.held = false
-	return api.Submitted{Input: f.begin(), State: "running"}, nil
+	return api.Submitted{Input: f.begin(event.TurnContinue), State: "running"}, nil
 }
 
-// begin starts the next turn; f.mu is held.
-func (f *fake) begin() event.InputID {
+func (f *fake) Compact(context.Context, event.SessionID) (api.Submitted, error) {
+	f.note("compact")
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return api.Submitted{Input: f.begin(event.TurnCompact), State: "running"}, nil
+}
+
+func (f *fake) Fork(_ context.Context, req api.ForkRequest) (event.SessionID, error) {
+	f.note("fork %d", req.Turn)
+	return "s_forked", nil
+}
+
+// Retry asks the last turn again; what was a "stream" is answered this time.
+func (f *fake) Retry(context.Context, api.RetryRequest) (api.Submitted, error) {
+	f.note("retry")
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.record(0, 0, "", event.Rewound{From: f.turn, Why: "retry"})
+	back := f.giveBack(f.turn)
+	f.inbox = f.inbox[:len(f.inbox)-len(back)]
+	return api.Submitted{Input: f.begin(event.TurnInput, back...), State: "running"}, nil
+}
+
+func (f *fake) Rewind(_ context.Context, req api.RewindRequest) (api.Rewound, error) {
+	if req.Turn == 0 {
+		req.Turn = f.turn
+	}
+	f.note("rewind %d restore=%v", req.Turn, req.Restore)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.record(0, 0, "", event.Rewound{From: req.Turn, Why: "rewind"})
+	out := api.Rewound{Turn: req.Turn}
+	for _, in := range f.giveBack(req.Turn) {
+		f.held[in.ID] = true
+		out.Returned = append(out.Returned, api.Waiting{ID: in.ID, Input: in.Input, Priority: in.Priority, Held: true, By: in.By})
+	}
+	return out, nil
+}
+
+func (f *fake) giveBack(turn int) (back []event.InboxAccepted) {
+	for _, id := range f.claims[turn] {
+		f.record(0, 0, "", event.InboxReturned{ID: id, Priority: event.PriorityLater})
+		back = append(back, f.texts[id])
+	}
+	f.inbox = append(f.inbox, back...)
+	return back
+}
+
+// begin starts a turn on inputs that are out of the inbox; f.mu is held.
+func (f *fake) begin(kind event.TurnKind, ins ...event.InboxAccepted) event.InputID {
 	f.turn++
 	f.stop, f.force, f.answer = make(chan struct{}), make(chan struct{}), make(chan event.Decision, 1)
 	f.cause = api.InterruptRequest{}
-	text, kind := "", event.TurnContinue
 	f.current = event.InputID(fmt.Sprintf("i_c%d", f.turn))
-	if len(f.inbox) > 0 {
-		in := f.inbox[0]
-		f.inbox = f.inbox[1:]
-		f.current, kind, text = in.ID, event.TurnInput, in.Input.Content.Text()
+	var texts []string
+	for _, in := range ins {
+		f.current = ins[0].ID
+		texts = append(texts, in.Input.Content.Text())
+		f.texts[in.ID] = in
+		f.claims[f.turn] = append(f.claims[f.turn], in.ID)
 	}
 	f.record(f.turn, 0, "", event.TurnStarted{Kind: kind, Input: f.current})
 	f.record(f.turn, 1, "", event.StepStarted{})
-	if kind == event.TurnInput {
-		f.record(f.turn, 1, "", event.InboxClaimed{ID: f.current})
+	for _, in := range ins {
+		f.record(f.turn, 1, "", event.InboxClaimed{ID: in.ID})
 	}
 	f.wg.Add(1)
-	go f.play(f.turn, text, f.stop, f.force, f.answer)
+	go f.play(f.turn, kind, strings.Join(texts, "\n\n"), f.stop, f.force, f.answer)
 	return f.current
 }
 
@@ -202,7 +334,13 @@ func (f *fake) trip(req api.InterruptRequest) {
 	if !closed(f.stop) {
 		f.cause = req
 		close(f.stop)
-		f.held = len(f.inbox) > 0
+		f.live1(api.Live{Kind: api.LiveState, State: "stopping", Turn: f.turn})
+		for _, in := range f.inbox {
+			f.held[in.ID] = req.Reason != "NOW_PRIORITY_INPUT"
+		}
+		if !req.KeepInbox && req.Reason == "" {
+			f.clear()
+		}
 	}
 	if req.Force && !closed(f.force) {
 		close(f.force)
@@ -224,7 +362,7 @@ func (f *fake) Decide(_ context.Context, req api.DecideRequest) error {
 	defer f.mu.Unlock()
 	f.answer <- req.Decision
 	if req.Decision == event.Abort {
-		f.trip(api.InterruptRequest{Who: req.By})
+		f.trip(api.InterruptRequest{Who: req.By, KeepInbox: true})
 	}
 	return nil
 }
@@ -257,11 +395,17 @@ func (f *fake) Release(context.Context, event.SessionID) error {
 }
 
 // play is one turn.
-func (f *fake) play(no int, text string, stop, force chan struct{}, answer chan event.Decision) {
+func (f *fake) play(no int, kind event.TurnKind, text string, stop, force chan struct{}, answer chan event.Decision) {
 	defer f.wg.Done()
 	outcome := event.TurnAborted
 	word, _, _ := strings.Cut(text, " ")
+	if kind == event.TurnCompact {
+		word = "compact"
+	}
 	switch word {
+	case "compact":
+		f.rec(no, 1, "", event.CompactionStarted{Why: "command"})
+		<-stop
 	case "stream":
 		f.stream(no, stop)
 	case "flood":
@@ -300,8 +444,12 @@ func (f *fake) play(no int, text string, stop, force chan struct{}, answer chan 
 	f.record(no, 0, "", event.TurnEnded{Outcome: outcome, Reason: reason, Who: f.cause.Who, Steps: 1})
 	f.note("ended %d %s", no, outcome)
 	f.stop, f.current = nil, ""
-	if outcome == event.TurnCompleted && len(f.inbox) > 0 && !f.closed {
-		f.begin()
+	for i, in := range f.inbox {
+		if !f.held[in.ID] && !f.closed {
+			f.inbox = slices.Delete(slices.Clone(f.inbox), i, i+1)
+			f.begin(event.TurnInput, in)
+			break
+		}
 	}
 }
 

@@ -29,6 +29,12 @@ func (c *chat) press(now time.Time, p pressed) []effect {
 		return c.enter(now)
 	case "tab":
 		return c.tab()
+	case "alt+enter", "ctrl+enter":
+		return c.now(now)
+	case "alt+up":
+		return c.takeLast()
+	case "ctrl+x", "delete":
+		return c.clearQueue()
 	case "up":
 		return c.older()
 	case "down":
@@ -51,18 +57,20 @@ func (c *chat) press(now time.Time, p pressed) []effect {
 // cursor is on its first or last row.
 func (c *chat) bound(key, draft string, first, last bool) bool {
 	switch key {
-	case "esc", "ctrl+c", "ctrl+l", "ctrl+z", "enter", "tab":
+	case "esc", "ctrl+c", "ctrl+l", "ctrl+z", "enter", "tab", "alt+enter", "ctrl+enter", "alt+up":
 		return true
 	case "ctrl+d":
 		return draft == ""
+	case "ctrl+x", "delete":
+		return draft == "" && len(c.inbox) > 0
 	case "up":
-		return c.layer == jobsLayer || first
+		return c.picking() || first
 	case "down":
-		return c.layer == jobsLayer || last && c.at < len(c.history)
+		return c.picking() || last && c.at < len(c.history)
 	case "y", "n":
 		return draft == "" && len(c.approvals) > 0 && !c.approvals[0].Question && c.layer == noLayer
 	case "c", "r", "e":
-		return draft == "" && c.onTop && len(c.approvals) == 0 && c.phase == idle
+		return draft == "" && c.onTop && len(c.approvals) == 0 && c.phase == idle && c.layer == noLayer && (key == "c" || c.retryable)
 	case "x":
 		return draft == "" && c.layer == jobsLayer
 	}
@@ -72,12 +80,8 @@ func (c *chat) bound(key, draft string, first, last bool) bool {
 // later says of a key that it has no meaning yet; nothing is silently ignored.
 func later(key string) string {
 	switch key {
-	case "alt+up":
-		return "taking a queued text back (Alt+↑) comes later"
 	case "ctrl+b":
 		return "moving a running tool to the background (Ctrl+B) comes later"
-	case "alt+enter", "ctrl+enter":
-		return "interrupt and send at once (/now) comes later: Esc, then Enter"
 	case "shift+tab":
 		return "changing the approval mode (Shift+Tab) comes later"
 	case "ctrl+t", "ctrl+o":
@@ -97,7 +101,7 @@ func (c *chat) escMeans() string {
 		return "esc close"
 	case c.completing():
 		return "esc close list"
-	case c.draft != "":
+	case !c.line().blank():
 		return "esc put draft away"
 	case len(c.approvals) > 0:
 		return "esc stop the turn"
@@ -113,6 +117,8 @@ func (c *chat) escMeans() string {
 
 // esc closes the top layer, else stops the turn: one press, one meaning.
 func (c *chat) esc(now time.Time) []effect {
+	burst := now.Sub(c.escLast) <= rewindWindow
+	c.escLast = now
 	switch {
 	case c.layer != noLayer:
 		c.layer = noLayer
@@ -120,27 +126,27 @@ func (c *chat) esc(now time.Time) []effect {
 	case c.completing():
 		c.complete = true
 		return nil
-	case c.draft != "":
-		c.remember(c.draft)
-		return append(c.say("draft put away: ↑ brings it back"), c.put(""))
+	case !c.line().blank():
+		return c.putAway("draft put away")
 	case len(c.approvals) > 0:
 		return c.settle(now, event.Abort)
 	case c.phase.busy():
 		return c.stop(now)
 	}
-	if now.Sub(c.escIdle) <= rewindWindow {
+	switch {
+	case now.Sub(c.escIdle) <= rewindWindow:
 		c.escIdle = time.Time{}
-		return c.say("rewind (Esc Esc) comes later: ripcord rewind")
+		return c.pickTurn()
+	case !burst: // a row of presses that was meant for something else opens nothing
+		c.escIdle = now
 	}
-	c.escIdle = now
-	return c.say("nothing is running")
+	return c.say("nothing is running; Esc Esc goes back to an earlier turn")
 }
 
 // ctrlC is the key, the byte 0x03 and a real SIGINT alike.
 func (c *chat) ctrlC(now time.Time) []effect {
-	if c.draft != "" {
-		c.remember(c.draft)
-		return append(c.say("draft cleared: ↑ brings it back"), c.put(""))
+	if !c.line().blank() {
+		return c.putAway("draft cleared")
 	}
 	if c.armed(now) {
 		return []effect{leave{130}}
@@ -171,35 +177,39 @@ func (c *chat) enter(now time.Time) []effect {
 	switch {
 	case c.layer == jobsLayer && text == "":
 		return c.say("x ends the marked job, Esc closes the list")
+	case c.layer == rewindLayer && text == "" && c.turnAt < len(c.turns):
+		return c.rewindTo(c.turns[c.turnAt].no)
 	case c.letter != "" && text == c.letter:
 		return c.cardLetter(now)
 	case len(c.approvals) > 0 && c.approvals[0].Question:
 		return c.reply(text)
 	case text == "" && len(c.approvals) > 0:
 		return c.settle(now, event.Deny)
-	case text == "" && c.phase == idle && len(c.inbox) > 0:
-		return c.resume(true)
-	case text == "":
+	case c.line().blank() && c.phase == idle && len(c.inbox) > 0:
+		c.lent = nil
+		return c.resume(onHeld)
+	case c.line().blank():
 		return c.say("nothing to send")
 	case strings.HasPrefix(c.draft, "/"):
 		return c.command(text)
+	case c.again != "" && c.draft == c.again && c.retryable && c.phase == idle:
+		return append([]effect{c.load(message{})}, c.resume(again)...)
 	}
-	return c.send(c.draft)
+	return c.send(c.priority())
 }
 
-// tab queues, like Enter while steering is not there; on a command it
-// completes.
+// tab queues for a turn of its own; on a command it completes.
 func (c *chat) tab() []effect {
 	if m := c.matches(); len(m) > 0 {
 		return []effect{c.put(m[0].name + " ")}
 	}
-	if strings.TrimSpace(c.draft) == "" {
+	if c.line().blank() {
 		return c.say("Tab queues what is on the line; the line is empty")
 	}
 	if strings.HasPrefix(c.draft, "/") {
 		return c.say("no command begins so; /help lists them")
 	}
-	return c.send(c.draft)
+	return c.send(event.PriorityLater)
 }
 
 // answer takes y or n for the open question, unless the key belonged to a text
@@ -207,7 +217,9 @@ func (c *chat) tab() []effect {
 func (c *chat) answer(now, before time.Time, key string) []effect {
 	q := c.approvals[0]
 	if !before.IsZero() && q.since.Sub(before) < typingGuard && now.Sub(q.since) < typingGuard {
-		return c.say("a question has just come up: press " + key + " again to answer it")
+		out := c.say("a question has just come up: press " + key + " again to answer it")
+		c.noteOf = q.ID
+		return out
 	}
 	if key == "y" {
 		return c.settle(now, event.Allow)
@@ -231,7 +243,7 @@ func (c *chat) reply(text string) []effect {
 	case strings.HasPrefix(text, "/"):
 		return c.command(text)
 	}
-	c.remember(c.draft)
+	c.remember(message{text: c.draft})
 	c.unask(q.ID, "")
 	return []effect{c.put(""), decide{d}}
 }
@@ -260,11 +272,11 @@ func (c *chat) cardLetter(time.Time) []effect {
 	out := []effect{c.put("")}
 	switch letter {
 	case "c":
-		return append(out, c.resume(false)...)
+		return append(out, c.resume(onNothing)...)
 	case "r":
-		return append(out, c.say("retry from the start of this turn comes later: ripcord retry; [c] continues")...)
+		return append(out, c.retry()...)
 	}
-	return append(out, c.say("edit and retry comes later; [c] continues, or just type")...)
+	return append(out, c.rewindTo(0)...)
 }
 
 // edit follows the line as the editor changed it.
@@ -274,54 +286,15 @@ func (c *chat) edit(now time.Time, draft string) []effect {
 		c.at = len(c.history)
 	}
 	c.pressed, c.draft, c.letter = now, draft, ""
+	if n := c.lentHere(); n > 0 && c.line().blank() {
+		c.lent = nil
+		return c.say("the line is empty: " + counted(n, "text") + " still held: " + heldKeys)
+	}
 	return nil
 }
 
-// put makes text the draft.
-func (c *chat) put(text string) effect {
-	c.draft, c.complete = text, false
-	return setDraft{text}
-}
-
-// remember keeps text for ↑.
-func (c *chat) remember(text string) {
-	if n := len(c.history); strings.TrimSpace(text) != "" && (n == 0 || c.history[n-1] != text) {
-		c.history = append(c.history, text)
-	}
-	c.at = len(c.history)
-}
-
-func (c *chat) older() []effect {
-	if c.layer == jobsLayer {
-		c.jobAt = max(0, c.jobAt-1)
-		return nil
-	}
-	if c.at == 0 {
-		return c.say("nothing older")
-	}
-	at := c.at - 1
-	if c.at == len(c.history) && strings.TrimSpace(c.draft) != "" {
-		c.remember(c.draft)
-		if at = len(c.history) - 2; at < 0 {
-			c.at = 0
-			return nil
-		}
-	}
-	c.at = at
-	return []effect{c.put(c.history[at])}
-}
-
-func (c *chat) newer() []effect {
-	if c.layer == jobsLayer {
-		c.jobAt = min(c.jobAt+1, max(0, len(c.jobList)-1))
-		return nil
-	}
-	if c.at++; c.at >= len(c.history) {
-		c.at = len(c.history)
-		return []effect{c.put("")}
-	}
-	return []effect{c.put(c.history[c.at])}
-}
+// picking reports whether a list is open in which ↑ and ↓ choose.
+func (c *chat) picking() bool { return c.layer == jobsLayer || c.layer == rewindLayer }
 
 // command is one that a line can give.
 type command struct{ name, help string }
@@ -331,9 +304,16 @@ func commands() []command {
 		{"/help", "keys and commands"},
 		{"/jobs", "background jobs: list, end"},
 		{"/stop", "interrupt the running turn, as Esc does"},
+		{"/now", "TEXT: interrupt and send it at once; alone: what waits first (alt+enter)"},
+		{"/queue", "what waits, and the ways out"},
+		{"/clear-queue", "drop what waits, unrun (ctrl+x on an empty line)"},
+		{"/retry", "ask the last turn again, as if it had never been"},
+		{"/rewind", "[N]: hide turn N and all after it, its text comes back (esc esc)"},
+		{"/fork", "[N]: a new session that begins with a copy up to turn N"},
+		{"/compact", "have the model summarize the context; esc stops it"},
+		{"/attach", "FILE: a picture goes with your next message"},
 		{"/plan", "from your next message on: look and plan, change nothing until you approve"},
 		{"/act", "leave plan mode with your next message"},
-		{"/now", "interrupt and send at once (comes later)"},
 		{"/quit", "leave; a running turn is interrupted"},
 	}
 }
@@ -380,8 +360,9 @@ func (c *chat) command(text string) []effect {
 		return append(c.say("with your next message calls may change things again, as rules and you allow"), c.put(strings.TrimSpace(rest)))
 	case "/quit", "/exit":
 		return []effect{c.put(""), leave{0}}
-	case "/now":
-		return c.say("/now comes later: Esc interrupts, Enter sends; the line is kept")
+	}
+	if out, known := c.pastCommand(name, rest); known {
+		return out
 	}
 	return c.say("no such command: " + name + "; /help lists them, a leading space sends it as text")
 }
@@ -402,6 +383,51 @@ func (c *chat) wasListed(in listed) []effect {
 	return nil
 }
 
+// pastCommand is a command about what waits and what is past; it reports false
+// for one that is not.
+func (c *chat) pastCommand(name, rest string) (out []effect, known bool) {
+	empty := c.put("")
+	switch name {
+	case "/now":
+		c.put(strings.TrimSpace(rest))
+		if out = c.now(c.pressed); c.draft != "" {
+			return append([]effect{c.put(c.draft)}, out...), true
+		}
+	case "/queue":
+		if c.layer = queueLayer; len(c.inbox) == 0 {
+			c.layer = noLayer
+			out = c.say("nothing waits")
+		}
+	case "/clear-queue":
+		out = c.clearQueue()
+	case "/retry":
+		out = c.retry()
+	case "/compact":
+		if c.phase.busy() {
+			out = c.say("a turn is running: Esc stops it first")
+			break
+		}
+		out = c.resume(summary)
+	case "/attach":
+		return c.attach(rest), true
+	case "/rewind", "/fork":
+		n, ok := turnNumber(rest)
+		switch {
+		case !ok:
+			return c.say(name + " takes the number of a turn; /rewind alone lists them"), true
+		case name == "/fork":
+			out = append(c.say("forking …"), fork{n})
+		case n > 0:
+			out = c.rewindTo(n)
+		default:
+			out = c.pickTurn()
+		}
+	default:
+		return nil, false
+	}
+	return append([]effect{empty}, out...), true
+}
+
 // enterLine is a whole line in line mode.
 func (c *chat) enterLine(now time.Time, line string) []effect {
 	c.pressed, c.draft = now, line
@@ -414,7 +440,7 @@ func (c *chat) enterLine(now time.Time, line string) []effect {
 			return c.settle(now, event.Deny)
 		}
 	}
-	if c.onTop && c.phase == idle && (text == "c" || text == "r" || text == "e") {
+	if c.onTop && c.phase == idle && (text == "c" || c.retryable && (text == "r" || text == "e")) {
 		c.letter = text
 		return c.cardLetter(now)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -39,7 +40,9 @@ type lineRead struct {
 }
 
 func (r *runner) runLines() outcome {
-	f := &lineFace{r: r, c: newChat(r.o), asked: map[event.ApprovalID]bool{}, rows: newQueue[string](), wrote: make(chan struct{})}
+	c := newChat(r.o)
+	c.lines, c.piped = true, !r.tty()
+	f := &lineFace{r: r, c: c, asked: map[event.ApprovalID]bool{}, rows: newQueue[string](), wrote: make(chan struct{})}
 	r.start(f.writer)
 	q := newQueue[input]()
 	r.post = q.put
@@ -172,7 +175,7 @@ func (f *lineFace) line(l lineRead) *outcome {
 
 // finished reports, after the input's end, that nothing is left to wait for.
 func (f *lineFace) finished() bool {
-	return !f.c.loading && f.c.phase == idle && !f.c.underway() && (len(f.c.inbox) == 0 || f.c.onTop)
+	return !f.c.loading && f.c.phase == idle && !f.c.underway() && !slices.ContainsFunc(f.c.inbox, func(w waiting) bool { return !w.held })
 }
 
 // refuse answers open questions when nobody is there to answer them.

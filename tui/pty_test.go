@@ -60,7 +60,7 @@ func child() int {
 		}
 	}
 	exit, err := tui.Run(context.Background(), tui.Options{
-		Service: f, Session: session, State: st, In: os.Stdin, Out: os.Stdout, Signals: sigs,
+		Service: f, Session: session, State: st, OnInterrupt: tui.OnInterrupt(os.Getenv("TUI_ON_INTERRUPT")), In: os.Stdin, Out: os.Stdout, Signals: sigs,
 		Notice: "model scripted (a demo: no provider is set)", Plain: os.Getenv("TUI_PLAIN") != "", Now: now,
 	})
 	if err != nil {

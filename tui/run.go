@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,16 +29,17 @@ const flushTime = 500 * time.Millisecond
 
 // Options are what a chat needs. Service, Session, In and Out must be set.
 type Options struct {
-	Service api.Service
-	Session event.SessionID  // opened by the caller
-	State   api.SessionState // as Open returned it
-	In, Out *os.File
-	NoColor bool
-	Plain   bool             // lines, no cursor movement; also taken where In or Out is no terminal
-	Notice  string           // which model answers and why; printed once
-	Signals <-chan os.Signal // SIGINT, SIGTERM, SIGHUP as they come; nil: none
-	Environ []string         // nil: the process's own
-	Now     func() time.Time // nil: time.Now
+	Service     api.Service
+	Session     event.SessionID  // opened by the caller
+	State       api.SessionState // as Open returned it
+	In, Out     *os.File
+	NoColor     bool
+	OnInterrupt OnInterrupt      // what becomes of texts that wait when the person stops a turn; empty: Restore
+	Plain       bool             // lines, no cursor movement; also taken where In or Out is no terminal
+	Notice      string           // which model answers and why; printed once
+	Signals     <-chan os.Signal // SIGINT, SIGTERM, SIGHUP as they come; nil: none
+	Environ     []string         // nil: the process's own
+	Now         func() time.Time // nil: time.Now
 }
 
 // Exit is how the chat was left: Code 0 by its own commands, 130 by Ctrl+C
@@ -170,27 +172,78 @@ func optionsOf(mode string) (o event.SubmitOptions) {
 	return o
 }
 
+// submit sends a message. Pictures whose bytes were let go are read again; one
+// that is gone keeps the message from being sent as if it were there.
+func (r *runner) submit(e submit) submitted {
+	m := e.m
+	m.pics = slices.Clone(m.pics)
+	for i, p := range m.pics {
+		whole, err := p.whole(r.ctx)
+		if err != nil {
+			return submitted{no: e.no, err: err, gone: p.chip()}
+		}
+		m.pics[i] = whole
+	}
+	got, err := r.o.Service.Submit(r.ctx, api.SubmitRequest{
+		Session: r.o.Session, Input: event.UserInput{Content: m.content()},
+		Priority: e.priority, Replaces: m.ids, By: who, Options: optionsOf(m.mode),
+	})
+	return submitted{no: e.no, got: got, err: err}
+}
+
+// begin starts a turn that is not made of the line.
+func (r *runner) begin(how starting) (api.Submitted, error) {
+	svc, id := r.o.Service, r.o.Session
+	switch how {
+	case onHeld:
+		return svc.RunHeld(r.ctx, id)
+	case again:
+		return svc.Retry(r.ctx, api.RetryRequest{Session: id, By: who})
+	case summary:
+		return svc.Compact(r.ctx, id)
+	case onNothing:
+	}
+	return svc.Continue(r.ctx, id)
+}
+
 // perform does one effect that both faces share; it does not block. It reports
 // whether it knew the effect.
 func (r *runner) perform(e effect) bool {
 	svc, id, ctx := r.o.Service, r.o.Session, r.ctx
 	switch e := e.(type) {
 	case submit:
-		r.says.put(func() {
-			got, err := svc.Submit(ctx, api.SubmitRequest{
-				Session: id, Input: event.UserInput{Content: event.TextOf(e.text)},
-				Priority: event.PriorityLater, By: who, Options: optionsOf(e.mode),
-			})
-			r.post(submitted{e.no, got, err})
-		})
+		r.says.put(func() { r.post(r.submit(e)) })
 	case goOn:
 		r.says.put(func() {
-			start := svc.Continue
-			if e.held {
-				start = svc.RunHeld
-			}
-			got, err := start(ctx, id)
-			r.post(submitted{e.no, got, err})
+			got, err := r.begin(e.how)
+			r.post(submitted{no: e.no, got: got, err: err})
+		})
+	case takeBack:
+		r.says.put(func() { r.post(tookBack{e.w, svc.RemoveInput(ctx, id, e.w.id)}) })
+	case clearInbox:
+		r.says.put(func() {
+			_, err := svc.ClearInbox(ctx, id)
+			r.post(cleared{err})
+		})
+	case rewind:
+		r.says.put(func() {
+			got, err := svc.Rewind(ctx, e.req)
+			r.post(rewound{got, err})
+		})
+	case look:
+		r.start(func() {
+			waiting, err := svc.Inbox(ctx, id)
+			r.post(looked{e.end, e.restore, waiting, err})
+		})
+	case fork:
+		r.start(func() {
+			forkedTo, err := svc.Fork(ctx, api.ForkRequest{Session: id, Turn: e.turn})
+			r.post(forked{forkedTo, err})
+		})
+	case attach:
+		r.start(func() {
+			pic, err := readPicture(ctx, pathOf(e.name, r.o.State.Cwd, environ(r.o.Environ, "HOME")))
+			r.post(attached{pic, err})
 		})
 	case halt:
 		r.start(func() {

@@ -118,7 +118,10 @@ func (s *screen) do(effects []effect) tea.Cmd {
 		case show:
 			s.prints.put(e.block)
 		case setDraft:
-			s.line.set(e.text)
+			at := s.line.pos
+			if s.line.set(e.text); e.stay {
+				s.line.pos = at
+			}
 		case redraw:
 			cmds = append(cmds, tea.ClearScreen)
 		case suspend:

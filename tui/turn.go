@@ -2,6 +2,7 @@ package tui
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,11 @@ type turn struct {
 	calls   []call
 	attempt string // the last failed attempt and the wait that follows
 	fails   int
-	tokens  int64 // of the answers so far, as far as they were counted
+	used    usage
+	pics    []attachment // of the prompt
+	dropped []string     // waiting texts that its stop dropped
+	summed  bool         // a summary stands for its beginning
+	woken   bool         // a guard starts the next one
 	ended   bool
 }
 
@@ -141,21 +146,26 @@ func (c *chat) record(now time.Time, r *event.Record) []effect {
 	switch b := body.(type) {
 	case event.InboxAccepted:
 		c.owed = with(c.owed, b.ID, c.owed[b.ID]-1)
-		c.inbox = append(c.inbox, waiting{b.ID, clean(b.Input.Content.Text())})
+		w := waitingOf(b)
+		w.seq = r.Seq
+		c.inbox = append(c.inbox, w)
+		c.sortInbox()
 	case event.InboxEdited:
-		for i := range c.inbox {
-			if c.inbox[i].id == b.ID {
-				c.inbox[i].text = clean(b.Input.Content.Text())
-			}
+		if w := c.waits(b.ID); w != nil {
+			w.say(b.Input)
 		}
 	case event.InboxDropped:
-		c.takeWaiting(b.ID)
+		return c.wasDropped(b)
 	case event.InboxClaimed:
 		return c.claimed(b)
+	case event.InboxReturned:
+		c.returned(b)
+	case event.Rewound:
+		return c.hidden(b)
 	case event.TurnStarted:
 		return c.turnStarted(now, r.Turn, b)
 	case event.TurnEnded:
-		return c.turnEnded(now, r.Turn, ending{b.Outcome, b.Reason, b.Who, b.Error, b.Usage, b.Text})
+		return c.turnEnded(now, r.Turn, ending{b.Outcome, b.Reason, b.Who, b.Error, b.Text})
 	case event.StepStarted:
 		c.turn.step = r.Step
 		c.stream.at(r.Step)
@@ -170,15 +180,22 @@ func (c *chat) record(now time.Time, r *event.Record) []effect {
 	case event.AssistantMessage:
 		return c.answered(r.Step, b)
 	case event.UsageCounted:
-		if n := b.Tokens.Output; n != nil {
-			c.turn.tokens += *n
-		}
+		c.turn.used.add(b)
 	case event.JobStarted:
 		c.jobs = append(c.jobs, job{b.ID, oneLine(b.Command)})
 	case event.JobEnded:
 		return c.jobEnded(b)
-	case event.TornSaved, event.CompactionStarted, event.GuardVerdict:
+	case event.TornSaved, event.GuardVerdict:
 		c.status = "" // told by the turn's end or by Recovered
+	case event.GuardWake:
+		c.turn.woken = true
+	case event.CompactionStarted:
+		c.status = summarizing
+		return c.print(lines(quiet("· summarizing the context; esc stops it")))
+	case event.CompactionSummary: // a place before it is none any more
+		c.turns, c.taken, c.retryable, c.turn.summed = nil, nil, false, true
+	case event.CompactionEnded:
+		return c.compacted(b)
 	default:
 		return c.callRecord(now, r, body)
 	}
@@ -232,37 +249,85 @@ func (c *chat) unask(id event.ApprovalID, of event.CallID) {
 		}
 	}
 	c.approvals = kept
+	c.unnote()
 }
 
-func (c *chat) takeWaiting(id event.InputID) (text string, ok bool) {
+// unnote takes a note away whose question is not open any more.
+func (c *chat) unnote() {
+	if c.noteOf != "" && !slices.ContainsFunc(c.approvals, func(q question) bool { return q.ID == c.noteOf }) {
+		c.note, c.noteOf = "", ""
+	}
+}
+
+func (c *chat) takeWaiting(id event.InputID) (w waiting, ok bool) {
 	for i, w := range c.inbox {
 		if w.id == id {
 			c.inbox = append(c.inbox[:i:i], c.inbox[i+1:]...)
-			return w.text, true
+			return w, true
 		}
 	}
-	return "", false
+	return w, false
 }
 
-// claimed prints a person's text where it enters the conversation.
+// summarizing is what the session says of itself while a summary is made.
+const summarizing = "summarizing the context"
+
+func (c *chat) compacted(b event.CompactionEnded) []effect {
+	c.status = ""
+	switch {
+	case b.Installed:
+		return c.print(lines(quiet("· the model goes on from a summary; the journal keeps all of it")))
+	case b.Error != nil:
+		return c.print(lines(quiet("· no summary: " + oneLine(b.Error.Message) + "; the context is as it was")))
+	}
+	return nil
+}
+
+// claimed prints a person's text where it enters the conversation, and a
+// guard's notice as what it is.
 func (c *chat) claimed(b event.InboxClaimed) []effect {
-	text, ok := c.takeWaiting(b.ID)
-	if !ok || text == "" {
+	w, ok := c.takeWaiting(b.ID)
+	if !ok {
 		return nil
 	}
-	if c.turn.prompt == "" {
-		c.turn.prompt = text
+	c.taken = withEntry(c.taken, w)
+	if w.kind == event.TurnWake {
+		notice := strings.TrimSpace(strings.NewReplacer("<system-reminder>", "", "</system-reminder>", "").Replace(w.text))
+		return c.print(lines(append([]string{yellow("◌") + " woken by the stall guard:"}, indent(quietLines(notice, outputLines))...)...))
 	}
-	if c.loading {
-		c.remember(text)
+	if slices.Contains(c.lent, b.ID) {
+		c.lent = without(c.lent, b.ID)
 	}
-	return c.print(block{kind: spoken, text: text})
+	if c.turn.prompt == "" && len(c.turn.pics) == 0 {
+		c.turn.prompt, c.turn.pics = w.text, w.pics
+		if n := len(c.turns); n > 0 && c.turns[n-1].no == c.turn.no {
+			c.turns[n-1].text = w.label()
+		}
+	}
+	if c.loading && w.mine() {
+		c.remember(message{text: w.text, pics: w.pics, mode: w.mode})
+	}
+	return c.print(block{kind: spoken, text: label(w.text, w.pics)})
+}
+
+func withEntry(m map[event.InputID]waiting, w waiting) map[event.InputID]waiting {
+	if m == nil {
+		m = map[event.InputID]waiting{}
+	}
+	m[w.id] = w
+	return m
 }
 
 func (c *chat) turnStarted(now time.Time, no int, b event.TurnStarted) []effect {
 	c.turn = turn{no: no, kind: b.Kind, from: now, asked: c.turn.asked}
 	c.stream, c.status, c.approvals = stream{}, "", nil
-	c.input, c.onTop = b.Input, false
+	c.unnote()
+	c.input, c.onTop, c.retryable, c.again = b.Input, false, false, ""
+	c.turns = append(c.turns, pastTurn{no, map[event.TurnKind]string{event.TurnContinue: "(continued)",
+		event.TurnWake: "(woken by the stall guard)", event.TurnCompact: "(summary)"}[b.Kind]})
+	if c.layer == rewindLayer {
+		c.layer = noLayer
+	}
 	if c.pending {
 		c.pending = false
 		return []effect{c.interruption(c.phase == killing)}
@@ -376,6 +441,10 @@ func (c *chat) liveState(now time.Time, l api.Live) []effect {
 		c.status = strings.TrimSpace(l.State + " " + l.Text)
 	case "running":
 		c.status = ""
+	case "compacting":
+		c.status = summarizing
+	case "warning":
+		return c.print(lines(quiet("· " + oneLine(l.Text))))
 	case "storage_failed":
 		c.storage = "storage failed: " + oneLine(l.Text)
 	case "storage_ok":
@@ -407,8 +476,8 @@ func (c *chat) endedLive(now time.Time, l api.Live) []effect {
 	if x := l.Result.Error; x != nil {
 		e.err = &event.Failure{Code: event.FailureCode(x.Code), Message: x.Message, Hint: x.Hint}
 	}
-	if u := l.Result.Usage; u != nil {
-		e.usage = event.Tokens{Input: u.Input, Output: u.Output}
+	if c.turn.used == (usage{}) {
+		c.turn.used = resultUsage(l.Result.Usage)
 	}
 	return c.turnEnded(now, l.Turn, e)
 }
@@ -419,7 +488,6 @@ type ending struct {
 	reason  string
 	who     string
 	err     *event.Failure
-	usage   event.Tokens
 	text    string
 }
 
@@ -436,11 +504,20 @@ func (c *chat) turnEnded(now time.Time, no int, e ending) []effect {
 	c.turn.ended = true
 	c.phase, c.input, c.pending, c.freed, c.status = idle, "", false, false, ""
 	c.approvals = nil
+	c.unnote()
+	c.retryable = e.outcome.KeepsRetryPoint() && !c.turn.summed
 	out = append(out, c.print(c.ended(now, e))...)
-	c.onTop = e.outcome != event.TurnCompleted && !c.loading
-	if nothing && e.outcome == event.TurnAborted && c.onTop && c.draft == "" && len(c.inbox) == 0 && c.turn.prompt != "" {
-		out = append(out, c.put(c.turn.prompt))
-		out = append(out, c.say("nothing had come yet: your text is back in the line")...)
+	c.onTop = e.outcome != event.TurnCompleted && !c.turn.woken
+	if c.loading {
+		return out
+	}
+	if len(c.inbox) > 0 && e.outcome != event.TurnCompleted {
+		return append(out, look{c.turn.no, e.who == who && e.reason == "USER_SIGINT" && c.onInterrupt == Restore && !c.lines})
+	}
+	if nothing && e.outcome == event.TurnAborted && c.line().blank() && len(c.sends) == 0 && c.turn.prompt != "" && !c.lines {
+		c.again = c.turn.prompt
+		out = append(out, c.load(message{text: c.turn.prompt, pics: c.turn.pics}))
+		out = append(out, c.say("nothing had come yet: your text is back in the line; sent as it is it is asked again")...)
 	}
 	return out
 }
@@ -475,11 +552,13 @@ func (c *chat) caughtUp() []effect {
 		}
 	}
 	c.past = nil
+	for i := range c.inbox {
+		c.inbox[i].held = true // nothing runs by itself in a session that was just opened
+	}
 	if d := c.dead; d != nil {
 		if d.Torn > 0 {
 			out = append(out, show{lines(quiet(itoa(int(d.Torn)) + " bytes after the last whole record were set aside in " + oneLine(d.File)))})
 		}
-		c.onTop = d.Turn != 0
 	}
 	return out
 }

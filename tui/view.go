@@ -1,10 +1,13 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/ripcord-go/ripcord/event"
 )
 
 // Bounds of the live part, in rows.
@@ -23,6 +26,7 @@ func (c *chat) rows(now time.Time, width, height int) []string {
 	below = append(below, c.queueRows(width)...)
 	below = append(below, c.layerRows(now)...)
 	below = append(below, c.statusRows(now)...)
+	below = append(below, c.chipRow()...)
 	above := c.callRows(now)
 	room := height - len(below) - len(above)
 	rows := append(c.streamRows(width, room), above...)
@@ -113,32 +117,60 @@ func numbered(options []string) string {
 	return " (a number picks one)"
 }
 
+// queueRows lists what waits, each with its kind, and the ways out. What
+// stands in the line is not said twice.
 func (c *chat) queueRows(width int) []string {
-	if len(c.inbox) == 0 || c.phase == sending {
+	if c.phase == sending || c.layer == queueLayer {
 		return nil
 	}
-	name := "queued, next turn: "
-	if c.phase == idle {
-		name = "held: "
-	}
 	var out []string
-	for i, w := range c.inbox {
-		if i == liveQueue {
-			out = append(out, quiet("  … "+itoa(len(c.inbox)-i)+" more"))
-			break
+	n, lent := 0, 0
+	for i := range c.inbox {
+		w := &c.inbox[i]
+		switch {
+		case slices.Contains(c.lent, w.id):
+			lent++
+			continue
+		case c.underwayIn(w.id):
+			continue
 		}
-		out = append(out, quiet("  ↳ "+name)+short(oneLine(w.text), width))
+		if n++; n <= liveQueue {
+			out = append(out, quiet("  ↳ "+w.place()+": ")+short(w.label(), width))
+		}
 	}
-	if c.phase == idle {
+	if n > liveQueue {
+		out = append(out, quiet("  … "+itoa(n-liveQueue)+" more: /queue"))
+	}
+	switch {
+	case lent > 0:
+		out = append(out, quiet("  ")+c.heldLine())
+	case n > 0 && c.phase == idle:
 		out = append(out, "  "+c.heldLine())
+	case n > 0:
+		out = append(out, quiet("  alt+↑ takes the last one back · alt+enter sends the first now · ctrl+x drops them"))
 	}
 	return out
+}
+
+// place says where an input waits.
+func (w *waiting) place() string {
+	switch {
+	case w.held:
+		return "held"
+	case w.kind == event.TurnWake:
+		return "wake"
+	case w.priority == event.PriorityNow:
+		return "now"
+	case w.priority == event.PriorityNext:
+		return "steer after this step"
+	}
+	return "queue next turn"
 }
 
 func (c *chat) layerRows(now time.Time) []string {
 	switch c.layer {
 	case helpLayer:
-		return helpRows()
+		return c.helpRows()
 	case jobsLayer:
 		out := []string{bold("jobs") + quiet("  ↑↓ choose · x end · esc close")}
 		if len(c.jobList) == 0 {
@@ -152,6 +184,19 @@ func (c *chat) layerRows(now time.Time) []string {
 			out = append(out, at+string(j.ID)+" "+oneLine(string(j.State))+" "+seconds(now.Sub(j.Started))+"  "+oneLine(j.Command))
 		}
 		return out
+	case rewindLayer:
+		return c.rewindRows()
+	case queueLayer:
+		out := []string{bold("waiting") + quiet("  esc close")}
+		for i := range c.inbox {
+			w := &c.inbox[i]
+			by := ""
+			if !w.mine() && w.by != "" {
+				by = quiet(" (" + oneLine(w.by) + ")")
+			}
+			out = append(out, "  "+quiet(w.place()+": ")+w.label()+by)
+		}
+		return append(out, quiet("  alt+↑ takes the last one back · alt+enter sends the first now · /clear-queue drops them"))
 	case noLayer:
 	}
 	if !c.completing() {
@@ -164,21 +209,35 @@ func (c *chat) layerRows(now time.Time) []string {
 	return out
 }
 
-func helpRows() []string {
+// helpRows fit into a small window; lines are not bound by one.
+func (c *chat) helpRows() []string {
 	out := []string{
 		bold("keys"),
-		"  enter      send; while a turn runs: queue for the next turn (steering comes later)",
-		"  esc        close what is open, else interrupt; again: kill now",
+		"  enter      send; while a turn runs: steer it, after its step",
+		"  tab        queue for a turn of its own    alt+enter  interrupt, send now",
+		"  alt+↑      take the last waiting text back    ctrl+x  drop what waits",
+		"  esc        close, else interrupt; again: kill now; twice when idle: rewind",
 		"  ctrl+c     clear the line, else interrupt; twice within 2 s: leave",
-		"  ctrl+j     new line        tab  queue        ↑ ↓  earlier texts",
+		"  ctrl+j     new line        ↑ ↓  earlier texts",
 		"  ctrl+d     leave, on an empty line     ctrl+l  redraw     ctrl+z  suspend",
 		"  y n        answer a question; enter is no, esc also stops the turn",
-		bold("commands"),
 	}
+	if c.lines {
+		out = append(out, bold("commands"))
+		for _, m := range commands() {
+			out = append(out, "  "+m.name+strings.Repeat(" ", max(1, 14-len(m.name)))+m.help)
+		}
+		return out
+	}
+	row := ""
+	var names []string
 	for _, m := range commands() {
-		out = append(out, "  "+m.name+strings.Repeat(" ", max(1, 11-len(m.name)))+m.help)
+		if len(row)+len(m.name) > 60 {
+			names, row = append(names, row), ""
+		}
+		row += m.name + " "
 	}
-	return out
+	return append(out, append(indent(append(names, row)), quiet("  type / to see what each does"))...)
 }
 
 // statusRows says what is going on, in one row.
@@ -201,8 +260,8 @@ func (c *chat) statusRows(now time.Time) []string {
 		} else if c.status != "" {
 			what = oneLine(c.status)
 		}
-		if n := c.turn.tokens; n > 0 {
-			what += quiet(" · " + itoa(int(n)) + " tokens out")
+		if n := c.turn.used.out; n.known {
+			what += quiet(" · " + n.String() + " tokens out")
 		}
 		out = append(out, green("● ")+what+quiet(" · "+seconds(now.Sub(c.turn.from))))
 	case stopping, killing:
@@ -256,9 +315,13 @@ func (c *chat) footer(now time.Time) string {
 	case len(c.approvals) > 0 && c.draft == "":
 		parts = append([]string{"y allow", "n refuse (default)"}, parts...)
 	case c.phase.busy():
-		parts = append(parts, "enter queue", "tab queue")
-	case c.draft == "" && len(c.inbox) > 0:
-		parts = append(parts, "enter sends "+itoa(len(c.inbox))+" held")
+		enter := "enter steer"
+		if c.priority() != event.PriorityNext {
+			enter = "enter queue"
+		}
+		parts = append(parts, enter, "tab queue", "alt+enter now")
+	case c.line().blank() && len(c.inbox) > 0:
+		parts = append(parts, "enter sends "+itoa(len(c.inbox))+" held", "ctrl+x drops")
 	default:
 		parts = append(parts, "enter send", "ctrl+j new line")
 	}
