@@ -5,9 +5,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ripcord-go/ripcord/config"
 	"github.com/ripcord-go/ripcord/gate"
+	"github.com/ripcord-go/ripcord/guard"
+	"github.com/ripcord-go/ripcord/turn"
 )
 
 func envOf(m map[string]string) func(string) string { return func(k string) string { return m[k] } }
@@ -84,5 +87,32 @@ func TestTheDataRoot(t *testing.T) {
 	}
 	if _, err := dataRoot(envOf(nil)); err == nil {
 		t.Error("no place at all was taken")
+	}
+}
+
+// proves GRD-09, TRN-11: what the settings say about guards and budgets is what
+// the runtime gets.
+func TestTheRuntimeGetsTheGuardsAndBudgetsOfTheSettings(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config.toml")
+	text := "[guards.stall]\nidle='20s'\nwake=false\n[guards.loop]\nmode='warn'\nwords=1024\n[guards.calls]\nsame=-1\n[providers.local.guards.calls]\nmode='off'\n" +
+		"[limits]\nmax_cost=1.5\ncontext=8000\ncompact_at=0.5\n[limits.session]\nmax_tokens=9\nmax_cost=2.5\n[prices]\ninput=1\noutput=4\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	set, err := config.Load(config.Options{Env: envOf(map[string]string{"RIPCORD_CONFIG": file}), Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := limits(set)
+	if l.MaxCost != 1.5 || l.Context != 8000 || l.CompactAt != 0.5 || l.Session != (guard.Budget{Tokens: 9, Cost: 2.5}) || l.Price != (turn.Price{Input: 1, Output: 4}) {
+		t.Errorf("%+v", l)
+	}
+	g := guards(set, "openai-chat", "http://10.0.0.1/v1")
+	if !g.NoWake || g.Stall.Idle != 20*time.Second || g.Stall.First != 5*time.Minute || g.OnLoop != guard.Warn || g.Loop.Words != 1024 || g.Calls.Same != -1 || g.OnCalls != guard.Act || g.OnStall != guard.Act {
+		t.Errorf("%+v", g)
+	}
+	if g := guards(set, "openai-chat", "http://127.0.0.1:1/v1"); g.OnCalls != guard.Off || g.Stall.First >= 0 {
+		t.Errorf("on this machine: %+v", g)
 	}
 }

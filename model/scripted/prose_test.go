@@ -69,6 +69,13 @@ func TestProseVariesAndIsTheSameEachTime(t *testing.T) {
 			t.Fatalf("%s: %v, %d words", wire, a.Err, n)
 		}
 	})
+	different := map[string]bool{}
+	for _, w := range strings.Fields(first) {
+		different[strings.ToLower(strings.Trim(w, ".,"))] = true
+	}
+	if len(different) < 200 {
+		t.Errorf("%d different words", len(different))
+	}
 	g := guard.NewLoop(guard.LoopLimits{})
 	if r, found := g.Feed(first); found {
 		t.Errorf("it is taken for a loop: %+v", r)
