@@ -2,6 +2,7 @@ package turn
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ripcord-go/ripcord/event"
@@ -117,7 +118,19 @@ func (s *State) underWay() string {
 	if s.kind == event.TurnCompact || s.Turn.Step <= 1 {
 		return ""
 	}
-	return clipText(strings.Join(s.Turn.words, "\n\n"), 8<<10)
+	gone := slices.DeleteFunc(slices.Clone(s.Turn.words), s.stays)
+	return clipText(strings.Join(gone, "\n\n"), 8<<10)
+}
+
+// stays reports whether words of the turn are in what a summary leaves as it
+// is: they have steered the open step.
+func (s *State) stays(words string) bool {
+	for _, m := range s.History[len(s.History)-s.watch.compact.kept:] {
+		if m.Role == event.RoleUser && strings.Contains(m.Content.Text(), words) {
+			return true
+		}
+	}
+	return false
 }
 
 func clipText(text string, n int) string {
