@@ -17,7 +17,7 @@ func resultOf(id event.SessionID, s turn.Summary) api.Result {
 	res := api.Result{Kind: "result", Schema: 1, Session: &id, Turn: &s.Turn, Outcome: &s.Outcome, Text: s.Text,
 		Usage: &api.Usage{Input: s.Usage.Input, Output: s.Usage.Output, Complete: s.Whole},
 		Calls: []api.CallResult{}, DroppedUnrun: list(s.Dropped), Held: list(s.Held), Jobs: list(s.Jobs),
-		UnknownEffects: s.Unclear(), Who: s.Who, Step: s.Step}
+		UnknownEffects: s.Unclear(), Who: s.Who, Step: s.Step, Next: s.Next}
 	if e := s.Estimate; e != (event.Tokens{}) {
 		res.Usage.Estimated = &api.Estimated{Input: e.Input, Output: e.Output}
 	}

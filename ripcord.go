@@ -39,6 +39,10 @@ type Config struct {
 	Hooks gate.Hooks
 	// Alone says that nobody is there who could answer a question.
 	Alone bool
+	// OneTurn says that what waits when a turn ends is held, in sessions that
+	// are no sub-agent's, but for what the turn made way for: a turn is wanted,
+	// not what other people have queued behind it.
+	OneTurn bool
 	// Processes lists what this runtime runs for all its sessions, such as
 	// servers of tools, with its owner in Command; nil: nothing. They are shown
 	// among the jobs of each root session that is live.
@@ -261,6 +265,8 @@ func (r *Runtime) sessionConfig(id event.SessionID, w journal.Writer, header eve
 		Model: r.cfg.Model, Tools: r.tools, Gate: r.cfg.Gate, Hooks: r.cfg.Hooks, Alone: r.cfg.Alone, Turn: r.options(r.tools), Log: r.log,
 		Limits: session.Limits{Tool: r.cfg.Limits.ToolBound, Idle: r.cfg.Limits.Idle, JobGrace: r.cfg.Limits.JobGrace},
 	}
+	cfg.Turn.Hold = r.cfg.OneTurn // a sub-agent's options are made anew
+	cfg.Needs = r.needs
 	cfg.Equip = func(call *tool.Call) *tool.Call { return tool.WithAgents(call, company{r}) }
 	return cfg
 }

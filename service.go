@@ -81,7 +81,11 @@ func (r *Runtime) take(ctx context.Context, id event.SessionID, fresh bool, head
 	}
 	n := &lineage{r: r, id: id}
 	cfg := r.sessionConfig(id, w, header)
-	cfg.Records, cfg.Observe = n.noting(r.cfg.Store.Read(ctx, id, 0)), n.observe
+	from, err := n.begin(&cfg, w)
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	cfg.Records, cfg.Observe = n.noting(r.cfg.Store.Read(ctx, id, from)), n.observe
 	if change != nil {
 		change(&cfg)
 	}
@@ -201,6 +205,19 @@ func (r *Runtime) RunHeld(ctx context.Context, id event.SessionID) (api.Submitte
 		return api.Submitted{}, toError(err)
 	}
 	return api.Submitted{Input: input, State: "running"}, nil
+}
+
+// RunNext implements [api.Service].
+func (r *Runtime) RunNext(ctx context.Context, id event.SessionID) (api.Submitted, error) {
+	l, err := r.get(id)
+	if err != nil {
+		return api.Submitted{}, err
+	}
+	input, err := l.RunNext(ctx)
+	if err != nil {
+		return api.Submitted{}, toError(err)
+	}
+	return api.Submitted{Input: input, State: string(turn.Running)}, nil
 }
 
 // Wait implements [api.Service].

@@ -31,6 +31,9 @@ type Service interface {
 	// RunHeld starts one turn on everything that is held, in order. With
 	// nothing held it is an error with code "usage".
 	RunHeld(ctx context.Context, id event.SessionID) (Submitted, error)
+	// RunNext starts one turn on the first that waits, held or not, as it was
+	// submitted. With nothing waiting it is an error with code "usage".
+	RunNext(ctx context.Context, id event.SessionID) (Submitted, error)
 	// Inbox returns what waits, in the order in which it will be taken.
 	Inbox(ctx context.Context, id event.SessionID) ([]Waiting, error)
 	// EditInput gives a waiting input other words, RemoveInput takes it back.
@@ -287,6 +290,9 @@ type Result struct {
 	// Not on the wire of IFC-01; for the terminal event and the card.
 	Who  string `json:"-"`
 	Step int    `json:"-"`
+	// Next is the input whose turn begins by itself behind this one, such as
+	// what it made way for; empty if none does.
+	Next event.InputID `json:"-"`
 }
 
 // Usage is what is known of a turn's tokens.

@@ -58,6 +58,9 @@ func turnMethods(mux *http.ServeMux, svc api.Service) {
 	method(mux, "run-held", func(ctx context.Context, a sessionArg) (api.Submitted, error) {
 		return svc.RunHeld(ctx, a.Session)
 	})
+	method(mux, "run-next", func(ctx context.Context, a sessionArg) (api.Submitted, error) {
+		return svc.RunNext(ctx, a.Session)
+	})
 	method(mux, "wait", func(ctx context.Context, a inputArg) (*wireResult, error) {
 		r, err := svc.Wait(ctx, a.Session, a.Input)
 		return toWire(&r), err

@@ -41,6 +41,11 @@ func (c *Client) RunHeld(ctx context.Context, id event.SessionID) (api.Submitted
 	return call[api.Submitted](ctx, c, "run-held", sessionArg{id})
 }
 
+// RunNext implements api.Service.
+func (c *Client) RunNext(ctx context.Context, id event.SessionID) (api.Submitted, error) {
+	return call[api.Submitted](ctx, c, "run-next", sessionArg{id})
+}
+
 // Inbox implements api.Service.
 func (c *Client) Inbox(ctx context.Context, id event.SessionID) ([]api.Waiting, error) {
 	return call[[]api.Waiting](ctx, c, "inbox", sessionArg{id})

@@ -50,15 +50,16 @@ type none struct{}
 // does.
 type wireResult struct {
 	api.Result
-	Who  string `json:"x_who"`
-	Step int    `json:"x_step"`
+	Who  string        `json:"x_who"`
+	Step int           `json:"x_step"`
+	Next event.InputID `json:"x_next,omitempty"`
 }
 
 func toWire(r *api.Result) *wireResult {
 	if r == nil {
 		return nil
 	}
-	return &wireResult{Result: *r, Who: r.Who, Step: r.Step}
+	return &wireResult{Result: *r, Who: r.Who, Step: r.Step, Next: r.Next}
 }
 
 func (w *wireResult) result() *api.Result {
@@ -66,7 +67,7 @@ func (w *wireResult) result() *api.Result {
 		return nil
 	}
 	r := w.Result
-	r.Who, r.Step = w.Who, w.Step
+	r.Who, r.Step, r.Next = w.Who, w.Step, w.Next
 	return &r
 }
 
