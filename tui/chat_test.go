@@ -20,6 +20,8 @@ type player struct {
 	now time.Time
 	seq event.Seq
 	out []string // what the last step wanted done
+
+	blocks []string // printed
 }
 
 func newPlayer(t *testing.T) *player {
@@ -59,6 +61,7 @@ func (p *player) step(in input) {
 			p.out = append(p.out, "kill "+string(e.id))
 		case show:
 			p.out = append(p.out, "show")
+			p.blocks = append(p.blocks, e.block.text+strings.Join(e.block.lines, "\n"))
 		case setDraft, after, askJobs, suspend, redraw:
 		}
 	}
