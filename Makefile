@@ -7,7 +7,7 @@ SEEDS ?= 100000
 FUZZTIME ?= 1m
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint trees sweep simulate mutate fuzz bench cover demo guard-eval ci
+.PHONY: help build test race lint trees sweep simulate matrix mutate fuzz bench cover demo guard-eval ci
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ sweep: ## cut every journal at every record and byte, recover, check (SCENARIOS=
 
 simulate: ## the pure core under one seeded queue of events (SEEDS=100000)
 	RIPCORD_SEEDS=$(SEEDS) .ci/run simulate
+
+matrix: ## every kind of tool brought to every end a call can have, on each wire
+	.ci/run matrix
 
 mutate: ## put each seeded bug in and see its test go red
 	$(GO) run ./internal/mutate

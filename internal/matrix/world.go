@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,11 +19,19 @@ import (
 // alive lists the processes that carry mark in their environment, zombies and
 // this process left out.
 func alive(mark string) (out []int) {
-	names, _ := filepath.Glob("/proc/[0-9]*/environ")
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer proc.Close()
+	names, _ := proc.Readdirnames(-1)
 	for _, name := range names {
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
-		env, err := os.ReadFile(name)
-		if err != nil || pid == os.Getpid() || !bytes.Contains(append([]byte{0}, env...), []byte("\x00"+mark+"\x00")) {
+		pid, err := strconv.Atoi(name)
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		env, err := os.ReadFile("/proc/" + name + "/environ")
+		if err != nil || !bytes.Contains(append([]byte{0}, env...), []byte("\x00"+mark+"\x00")) {
 			continue
 		}
 		if state, _ := stat(pid); state != 0 && state != 'Z' && state != 'X' {
@@ -103,7 +110,7 @@ const bound = 60 * time.Second
 func until(ctx context.Context, what string, ok func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
+	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {
 		select {
