@@ -108,8 +108,7 @@ func (r *run) begin(ctx context.Context, a arguments) error {
 	defer stop()
 	err = tool.FenceOf(r.call).Pass(func() (err error) {
 		r.tree, err = r.o.Host.Start(starting, proc.Spec{Owner: "call", ID: string(r.call.ID), Argv: argv, Dir: string(os.PathSeparator),
-			// The engine needs nothing of our environment.
-			Env:   append(env, "GOTRACEBACK=none", "GOMAXPROCS=2"),
+			Env:   engineEnviron(env),
 			Spool: r.call.Spool, Limit: r.o.Output, Ladder: interrupt.Ladder{Bound: r.o.Reap},
 			Live: &liveWriter{live: tool.LiveOf(r.call)}, Files: [3]*os.File{theirIn, theirOut, nil}})
 		return err
@@ -132,6 +131,16 @@ func (r *run) begin(ctx context.Context, a arguments) error {
 	r.work.Go(r.write)
 	r.work.Go(r.read)
 	return nil
+}
+
+// engineEnviron is env and how the engine's own program is to run; it needs
+// nothing of our environment.
+func engineEnviron(env []string) []string {
+	env = append(env, "GOTRACEBACK=none", "GOMAXPROCS=2")
+	if race, ok := os.LookupEnv("GORACE"); ok { // an engine that is built with the race detector waits 1 s at its exit unless told
+		env = append(env, "GORACE="+race)
+	}
+	return env
 }
 
 // oneLine is what a script is called in lists: its purpose or its beginning.
