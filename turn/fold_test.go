@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ripcord-go/ripcord/event"
-	"github.com/ripcord-go/ripcord/guard"
 	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/turn"
 )
@@ -24,11 +23,10 @@ func same(t *testing.T, want, got any) {
 
 // played is the journal of a simulated session that ended at rest.
 func played(t *testing.T, seed uint64) []event.Record {
-	w := newWorld(t, seed, turn.Options{Attempts: 2, Budget: guard.Budget{Steps: 3}})
-	for range 60 {
-		w.next(true)
-	}
-	for w.next(false) {
+	t.Helper()
+	w := newWorld(seed, wild(seed))
+	if why := w.simulated(func() { w.live(60) }); why != "" {
+		t.Fatalf("seed %d: %s", seed, why)
 	}
 	return w.recs
 }

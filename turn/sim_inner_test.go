@@ -39,7 +39,7 @@ func (w *world) question(c *turn.Call, going func()) turn.Input {
 	return turn.AskPeople{Turn: c.Turn, Call: c.ID, Asked: event.ApprovalAsked{Tool: c.Name, Prompt: "which?", Question: true},
 		Token: w.tok(func(r turn.Reply) {
 			if _, ok := r.Value.(event.ApprovalDecided); ok == (r.Err != nil) {
-				w.t.Errorf("a question was answered %+v", r)
+				w.fail("a question was answered %+v", r)
 			}
 			going()
 		})}
@@ -53,7 +53,7 @@ func (w *world) innerCall(c *turn.Call, going func()) turn.Input {
 				going()
 				return
 			}
-			if w.tripped && w.rng.IntN(2) == 0 {
+			if w.coord.tripped && w.rng.IntN(2) == 0 {
 				going() // it never ends
 				return
 			}
@@ -70,12 +70,23 @@ func (w *world) innerCall(c *turn.Call, going func()) turn.Input {
 
 // count adds up what a run came to.
 func (w *world) count(phases map[event.TurnOutcome]int, seen map[string]int) {
+	for what, n := range w.see.count {
+		seen[what] += n
+	}
 	message, failed, asked := false, false, 0
 	for i := range w.recs {
 		p, _ := w.recs[i].Body()
 		switch p := p.(type) {
 		case event.TurnStarted:
 			asked = 0
+			switch {
+			case p.RetryOf != 0:
+				seen["retried"]++
+			case p.Kind == event.TurnWake:
+				seen["woken"]++
+			}
+		case event.InboxClaimed, event.InboxDropped, event.InboxEdited, event.Rewound, event.CompactionEnded, event.GuardVerdict, event.UserMessage:
+			steering(seen, &w.recs[i], p)
 		case event.StepStarted:
 			if message && failed {
 				seen["broke off and went on"]++
@@ -111,5 +122,44 @@ func (w *world) count(phases map[event.TurnOutcome]int, seen map[string]int) {
 			}
 			message, failed = false, false
 		}
+	}
+}
+
+// steering counts what people and guards did to the session.
+func steering(seen map[string]int, r *event.Record, p event.Payload) {
+	what := ""
+	switch p := p.(type) {
+	case event.InboxClaimed:
+		if p.Steer {
+			what = "steered"
+		}
+	case event.InboxDropped:
+		what = p.Why
+	case event.InboxEdited:
+		what = "edited"
+	case event.Rewound:
+		what = "rewound"
+		seen["returned"] += len(p.Returns)
+	case event.CompactionEnded:
+		switch {
+		case !p.Installed:
+			what = "compaction failed"
+		case r.Step > 1:
+			seen["compacted in a turn"]++
+			fallthrough
+		default:
+			what = "compacted"
+		}
+	case event.GuardVerdict:
+		if p.Guard == "stall" {
+			what = "judged a cut"
+		}
+	case event.UserMessage:
+		if p.Origin == "guard" {
+			what = "told of a loop"
+		}
+	}
+	if what != "" {
+		seen[what]++
 	}
 }

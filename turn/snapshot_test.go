@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/ripcord-go/ripcord/event"
-	"github.com/ripcord-go/ripcord/guard"
 	"github.com/ripcord-go/ripcord/turn"
 )
 
@@ -14,7 +13,7 @@ import (
 func TestASnapshotAndTheTailAreTheWholeJournal(t *testing.T) {
 	taken := 0
 	for seed := range 40 {
-		w := newWorld(t, uint64(seed), turn.Options{Attempts: 2, Budget: guard.Budget{Steps: 3}, TurnGate: seed%3 == 0})
+		w := newWorld(uint64(seed), wild(uint64(seed)))
 		for range 60 {
 			w.next(true)
 		}

@@ -325,7 +325,11 @@ func (s *State) place(r *event.Record) {
 	case event.ScopeTurn:
 		r.Turn = s.turn
 	case event.ScopeSession:
-		if r.Call != "" || r.Type == event.TypeUsageCounted {
+		switch {
+		case r.Call != "":
+			r.Turn, r.Step = s.turn, s.step
+		case r.Type == event.TypeUsageCounted, r.Type == event.TypeGuardVerdict,
+			r.Type == event.TypeCompactionStarted, r.Type == event.TypeCompactionSummary, r.Type == event.TypeCompactionEnded:
 			r.Turn, r.Step = s.turn, s.step
 		}
 	}

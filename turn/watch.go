@@ -16,6 +16,7 @@ import (
 type watch struct {
 	useful  time.Time // the attempt's last useful event, or its beginning
 	first   bool      // there was one
+	warned  bool      // that nothing came since
 	streams map[int]*guard.Loop
 	asked   int // calls in the attempt's answer
 	calls   guard.Calls
@@ -100,7 +101,7 @@ type source struct{ provider, model string }
 // watchAttempt begins to wait for the attempt's first event.
 func (s *State) watchAttempt() {
 	w := &s.watch
-	w.useful, w.first, w.streams, w.asked = s.now, false, nil, 0
+	w.useful, w.first, w.warned, w.streams, w.asked = s.now, false, false, nil, 0
 	s.attempt.asked = sizeOf(s.Config, s.History)
 	if _, limit := s.stallLimit(); limit > 0 {
 		s.do(SetTimer{TimerStall, limit})
@@ -140,8 +141,8 @@ func (s *State) alive(d event.Delta) {
 	}
 	w := &s.watch
 	w.useful = s.now
-	if !w.first {
-		w.first = true
+	if !w.first || w.warned {
+		w.first, w.warned = true, false
 		if _, limit := s.stallLimit(); limit > 0 {
 			s.do(SetTimer{TimerStall, limit})
 		} else {
@@ -172,7 +173,8 @@ func (s *State) silent() {
 	at := s.cutHere(name, limit, false)
 	if s.opts.Guards.OnStall == guard.Warn {
 		s.judge(guardStall, string(at.verdict), at)
-		s.do(Show{"warning", fmt.Sprintf("nothing came from the model for %v", limit)}, SetTimer{TimerStall, limit})
+		s.do(Show{"warning", fmt.Sprintf("nothing came from the model for %v", limit)})
+		s.watch.warned = true // once a silence: the next event sets the timer again
 		return
 	}
 	s.breakOff(&breakage{stall: at})
