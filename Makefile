@@ -3,7 +3,7 @@
 GO ?= go
 TREES ?= 10000
 SCENARIOS ?= 60
-SEEDS ?= 100000
+SEEDS ?= 1000000
 FUZZTIME ?= 1m
 
 .DEFAULT_GOAL := help
@@ -30,7 +30,7 @@ trees: ## random process trees, stopped at random moments: no survivors (TREES=1
 sweep: ## cut every journal at every record and byte, recover, check (SCENARIOS=60)
 	RIPCORD_SWEEP=full RIPCORD_SCENARIOS=$(SCENARIOS) .ci/run sweep
 
-simulate: ## the pure core under one seeded queue of events (SEEDS=100000)
+simulate: ## the pure core under one seeded queue of events (SEEDS=1000000)
 	RIPCORD_SEEDS=$(SEEDS) .ci/run simulate
 
 matrix: ## every kind of tool brought to every end a call can have, on each wire
