@@ -107,6 +107,24 @@ type Block struct {
 	Signature string
 	Data      string
 	Done      bool
+
+	grown *strings.Builder // holds Text, with room behind it
+}
+
+// more puts text behind the block's. An answer comes in thousands of pieces: a
+// copy of all that came at each would cost more than the rest of the way.
+func (b *Block) more(text string) {
+	if b.Text == "" {
+		b.Text, b.grown = text, nil
+		return
+	}
+	if b.grown == nil || b.grown.Len() != len(b.Text) {
+		b.grown = &strings.Builder{}
+		b.grown.Grow(2 * (len(b.Text) + len(text)))
+		b.grown.WriteString(b.Text)
+	}
+	b.grown.WriteString(text)
+	b.Text = b.grown.String()
 }
 
 // Call is one tool call's account.
@@ -368,7 +386,7 @@ func (s *Step) chunk(p event.Chunk) {
 		b = &Block{Index: p.Block, Kind: p.Kind}
 		s.Blocks = append(s.Blocks, b)
 	}
-	b.Text += p.Text
+	b.more(p.Text)
 	b.Done = b.Done || p.Done
 	for _, f := range []struct {
 		to   *string
