@@ -180,8 +180,12 @@ func (l *Live) perform(effects []turn.Effect) {
 // returns what the machine has to hear about the rest.
 func (l *Live) withhold(e turn.Effect) []turn.Input {
 	switch e := e.(type) {
-	case turn.Retire, turn.SetTimer, turn.StopTimer, turn.Trip, turn.Show, turn.Break, turn.Join:
+	case turn.Retire, turn.SetTimer, turn.StopTimer, turn.Show, turn.Break, turn.Join:
 		l.do(e)
+	case turn.Trip:
+		if e.Cause.Reason != interrupt.NowPriorityInput { // that input is not accepted: nothing is stopped for it
+			l.do(e)
+		}
 	case turn.Ask:
 		return []turn.Input{turn.Answered{Ticket: e.Ticket, Cut: true}}
 	case turn.AskSummary:
@@ -230,6 +234,9 @@ func (l *Live) do(e turn.Effect) {
 		l.publish(e.Summary)
 	case turn.Trip:
 		if act := l.current(); act != nil {
+			l.mu.Lock()
+			act.own = true
+			l.mu.Unlock()
 			_, _ = act.coord.Request(e.Cause) // the machine gives requestable reasons only
 		}
 	case turn.Wake:
@@ -282,7 +289,8 @@ func (l *Live) arm(e turn.Arm) {
 }
 
 // retire closes the turn's coordinator under the mutex that guards finding it:
-// from here on nothing can stop that turn.
+// from here on nothing can stop that turn. A stop that was asked for before is
+// told, also where the turn has reached its end meanwhile.
 func (l *Live) retire(n int) {
 	l.mu.Lock()
 	act := l.active
@@ -293,6 +301,13 @@ func (l *Live) retire(n int) {
 	l.mu.Unlock()
 	if act != nil && act.unbind != nil {
 		act.unbind()
+	}
+	if act == nil || act.turn != n || act == l.told {
+		return
+	}
+	if cause, ok := act.coord.Cause(); ok {
+		l.told = act
+		l.queue = append(l.queue, turn.Tripped{Cause: cause})
 	}
 }
 

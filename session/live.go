@@ -78,6 +78,7 @@ type active struct {
 	coord  *interrupt.Coordinator
 	caller context.Context // who drives the turn; nil if nobody waits with it
 	unbind func() bool
+	own    bool // its trip was the machine's; guarded by the session's mutex
 
 	errands errands // gates and reports under way
 }
@@ -314,9 +315,19 @@ func (l *Live) Interrupt(a Address, cause interrupt.Cause, force bool) (Stop, er
 		return Stopping, nil
 	case act.coord.IsClosed():
 		return StopIdle, nil
+	case l.stoppedItself(act): // the machine hears of a person's word all the same
+		l.tell(turn.Tripped{Cause: cause})
+		return StopAlready, nil
 	default:
 		return StopAlready, nil
 	}
+}
+
+// stoppedItself reports whether a trip of act was the machine's own.
+func (l *Live) stoppedItself(act *active) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return act.own
 }
 
 func (a *active) named(by Address) bool {
