@@ -323,8 +323,11 @@ func (c *change) told() string {
 func (c *change) diff() string {
 	first, last := c.steps[0], c.steps[len(c.steps)-1]
 	after := first.content
-	if first.gone {
-		after = nil
+	switch {
+	case first.gone:
+		return renamedDiff(first.place.show, "", c.before, nil)
+	case c.verb == verbAdd:
+		return renamedDiff("", first.place.show, nil, after)
 	}
 	if bytes.Equal(c.before, after) && c.move != "" {
 		return fmt.Sprintf("--- a/%s\n+++ b/%s\n", last.place.show, first.place.show)

@@ -205,10 +205,20 @@ func (w *replacement) changed() error {
 // diff shows a change to people; empty for contents too big or not text.
 func diff(name string, before, after []byte) string { return renamedDiff(name, name, before, after) }
 
-// renamedDiff is diff for a file whose name changes too.
+// renamedDiff is diff for a file whose name changes too; a name is empty where
+// the file is not there.
 func renamedDiff(from, to string, before, after []byte) string {
 	if len(before)+len(after) > mostDiff || !isText(before) || !isText(after) {
 		return ""
 	}
-	return udiff.Unified("a/"+from, "b/"+to, string(before), string(after))
+	label := func(side, name string) string {
+		if name == "" {
+			return "/dev/null"
+		}
+		return side + name
+	}
+	if len(before)+len(after) == 0 && from != to { // an empty file comes or goes: there is no line to show
+		return "--- " + label("a/", from) + "\n+++ " + label("b/", to) + "\n"
+	}
+	return udiff.Unified(label("a/", from), label("b/", to), string(before), string(after))
 }

@@ -71,7 +71,12 @@ func (w *write) Execute(_ context.Context, call *tool.Call) (tool.Result, error)
 	}
 	w.memory.see(call, p.real, now)
 	res := tool.Text(fmt.Sprintf("wrote %s: %s, %s", p.show, plural(countLines(r.content), "line"), plural(len(r.content), "byte")))
-	res.Diff = diff(p.show, before, r.content)
+	switch {
+	case r.was == nil:
+		res.Diff = renamedDiff("", p.show, nil, r.content)
+	case r.was.Size() <= mostDiff: // of a larger one nobody has looked at what was there
+		res.Diff = diff(p.show, before, r.content)
+	}
 	return res, nil
 }
 
