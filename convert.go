@@ -49,7 +49,7 @@ func list[T any](in []T) []T {
 func (r *Runtime) stateOf(l *session.Live) api.SessionState {
 	st := l.Status()
 	out := api.SessionState{ID: st.Header.ID, Cwd: st.Header.Cwd, Running: st.Running, Stopping: st.Stopping, Turn: st.Turn,
-		Seq: st.Seq, Held: st.Held, Retryable: st.Retryable, Storage: st.Storage, Unwinding: st.Unwinding,
+		Seq: st.Seq, Held: st.Held, Retryable: st.Retryable, Verified: st.Verified, Storage: st.Storage, Unwinding: st.Unwinding,
 		Model: api.ModelInfo{Provider: st.Model.Provider, Model: st.Model.Model}}
 	if r.cfg.Model != nil {
 		out.Model.Why = r.cfg.Model.Info().Why

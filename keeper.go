@@ -2,6 +2,7 @@ package ripcord
 
 import (
 	"context"
+	"iter"
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/proc"
@@ -13,9 +14,14 @@ import (
 // nil. The calls about one session come one after the other, on the goroutine
 // that opens or closes it.
 type Keeper struct {
+	// Needs picks the records that this room's fold lives on. They are kept
+	// beside the journal, so that a long one need not be read again; the end of
+	// a call whose request is picked, and the bounds of the turn that a picked
+	// record stands in, come with it.
+	Needs func(rec *event.Record) bool
 	// Opened comes when the session's records are complete, recovery's
-	// included, before its first turn.
-	Opened func(ctx context.Context, id event.SessionID)
+	// included, before its first turn, with the records that were picked.
+	Opened func(ctx context.Context, id event.SessionID, recs iter.Seq2[event.Record, error])
 	// Readopted comes for each kept job that was found alive, after Opened.
 	Readopted func(id event.SessionID, job event.JobID, tree proc.Tree)
 	// Offered comes before an input with these options is offered to the
@@ -27,9 +33,16 @@ type Keeper struct {
 }
 
 func (r *Runtime) opened(ctx context.Context, l *session.Live, id event.SessionID, dir string) {
+	needed := l.Needed()
 	for _, k := range r.cfg.Keepers {
 		if k.Opened != nil {
-			k.Opened(ctx, id)
+			k.Opened(ctx, id, func(yield func(event.Record, error) bool) {
+				for _, rec := range needed {
+					if !yield(rec, nil) {
+						return
+					}
+				}
+			})
 		}
 	}
 	r.readopt(ctx, l, id, dir)
@@ -60,4 +73,17 @@ func (r *Runtime) offered(ctx context.Context, id event.SessionID, o event.Submi
 			d(accepted, turn)
 		}
 	}
+}
+
+// needs picks what the sub-agents of a session and its keepers live on.
+func (r *Runtime) needs(rec *event.Record) bool {
+	if rec.Type == event.TypeSubAgentLinked {
+		return true
+	}
+	for _, k := range r.cfg.Keepers {
+		if k.Needs != nil && k.Needs(rec) {
+			return true
+		}
+	}
+	return false
 }

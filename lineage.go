@@ -9,6 +9,7 @@ import (
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/journal"
+	"github.com/ripcord-go/ripcord/session"
 	"github.com/ripcord-go/ripcord/tool"
 	"github.com/ripcord-go/ripcord/turn"
 )
@@ -33,6 +34,25 @@ func (n *lineage) note(rec *event.Record) {
 			n.links = append(n.links, link{l.Child, rec.Call, l.Background})
 		}
 	}
+}
+
+// begin has the session begin behind the snapshot that its writer began behind,
+// and returns the first record that is still to be read.
+func (n *lineage) begin(cfg *session.Config, w journal.Writer) (event.Seq, error) {
+	sw, ok := w.(journal.SnapshotWriter)
+	if !ok || sw.Snapshot() == nil {
+		return 0, nil
+	}
+	snap := sw.Snapshot()
+	recs, err := session.Needed(snap.State)
+	if err != nil {
+		return 0, err // the writer has read it before
+	}
+	for i := range recs {
+		n.note(&recs[i])
+	}
+	cfg.Snapshot = snap.State
+	return snap.At.Seq + 1, nil
 }
 
 // noting hands records on and notes the links in them, so that a long journal

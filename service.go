@@ -98,6 +98,12 @@ func (r *Runtime) take(ctx context.Context, id event.SessionID, fresh bool, head
 	}
 	r.agents.linked(id, n.links...)
 	r.opened(ctx, l, id, cfg.Dir)
+	if cfg.Snapshot != nil {
+		l.Verify(func(ctx context.Context) (bool, error) {
+			rep, err := r.cfg.Store.Verify(ctx, id)
+			return !rep.OK, err
+		})
+	}
 	return l, nil
 }
 

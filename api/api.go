@@ -106,9 +106,12 @@ type SessionState struct {
 	Held      []string        `json:"held,omitempty"`      // waiting input, in order
 	Retryable bool            `json:"retryable,omitempty"` // the last turn can be asked again
 	Seq       event.Seq       `json:"seq"`                 // last record
-	Model     ModelInfo       `json:"model"`
-	Storage   string          `json:"storage,omitempty"`   // non-empty: "storage failed: …"
-	Unwinding []string        `json:"unwinding,omitempty"` // quarantined calls still running
+	// Verified is how much of the journal was read since it was opened: "full",
+	// "tail", or "damaged" once damage was found in what stood before the tail.
+	Verified  string    `json:"verified,omitempty"`
+	Model     ModelInfo `json:"model"`
+	Storage   string    `json:"storage,omitempty"`   // non-empty: "storage failed: …"
+	Unwinding []string  `json:"unwinding,omitempty"` // quarantined calls still running
 }
 
 // ModelInfo is which model answers and why it was chosen.

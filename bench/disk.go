@@ -17,6 +17,7 @@ import (
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/journal"
 	"github.com/ripcord-go/ripcord/journal/file"
+	"github.com/ripcord-go/ripcord/session"
 	"github.com/ripcord-go/ripcord/tool"
 	"github.com/ripcord-go/ripcord/turn"
 )
@@ -46,7 +47,7 @@ func (l *lab) floor(n int) (time.Duration, error) {
 // durable measures one durable record, and an intent with its result, through
 // the file store against as many bare fdatasyncs.
 func (l *lab) durable(ctx context.Context) (_ []figure, err error) {
-	store, err := file.Open(filepath.Join(l.dir, "durable"), file.Options{Check: func() journal.Checker { return turn.Check() }})
+	store, err := file.Open(filepath.Join(l.dir, "durable"), file.Options{Check: func() journal.Checker { return turn.Check() }, CheckFrom: session.CheckFrom})
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/ripcord-go/ripcord/model/openai"
 	"github.com/ripcord-go/ripcord/model/scripted"
 	"github.com/ripcord-go/ripcord/proc"
+	"github.com/ripcord-go/ripcord/session"
 	"github.com/ripcord-go/ripcord/tool"
 	"github.com/ripcord-go/ripcord/tool/builtin"
 	"github.com/ripcord-go/ripcord/turn"
@@ -71,7 +72,7 @@ func (l *lab) rigOn(ctx context.Context, dial dialling, script string, grace tim
 	if r.host, err = proc.NewHost(proc.Options{Scratch: filepath.Join(dir, "tmp")}); err != nil {
 		return nil, err
 	}
-	store, err := file.Open(dir, file.Options{Check: func() journal.Checker { return turn.Check() }})
+	store, err := file.Open(dir, file.Options{Check: func() journal.Checker { return turn.Check() }, CheckFrom: session.CheckFrom})
 	if err != nil {
 		return nil, err
 	}

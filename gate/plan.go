@@ -139,6 +139,35 @@ type change struct {
 	turn  int           // of an approval
 }
 
+// PlanNeeds picks the records from which the mode can be told; with the end of a
+// call whose request it picks, and the bounds of the turns of all of them, they
+// stand for the whole journal.
+func PlanNeeds(rec *event.Record) bool {
+	switch rec.Type {
+	case event.TypeRewound:
+		return true
+	case event.TypeInboxAccepted, event.TypeInboxDropped, event.TypeCallRequested, event.TypeInnerEnded:
+	default:
+		return false
+	}
+	body, err := rec.Body()
+	if err != nil {
+		return true
+	}
+	switch p := body.(type) {
+	case event.InboxAccepted:
+		_, said := ModeOf(p.Options.Attributes)
+		return said
+	case event.InboxDropped:
+		return p.Why == event.DroppedRefused
+	case event.CallRequested:
+		return p.Name == exitPlan
+	case event.InnerEnded:
+		return p.Tool == exitPlan
+	}
+	return false
+}
+
 // planUntil folds records into the last turn that is held to plan mode. An
 // approval goes with its turn when that is rewound, a person's word stays.
 func planUntil(recs iter.Seq2[event.Record, error]) (int, error) {

@@ -23,6 +23,15 @@ type Store interface {
 	// newer format a [*FutureError], and nothing was changed.
 	Acquire(ctx context.Context, id event.SessionID) (Writer, error)
 
+	// Seed makes the journal of a new session of recs, whole: all of it is
+	// durable when it returns without an error, and before that nothing of it
+	// can be listed, read or taken, whatever crashes. Each record keeps its own
+	// Epoch, which never falls; V, Batch and Seq are filled in. Of the blobs of
+	// session from those named go with it; one that is not there is left out.
+	// It fails with [ErrExists] if the id is taken and with [ErrRule] for records
+	// out of order.
+	Seed(ctx context.Context, id event.SessionID, recs []event.Record, from event.SessionID, blobs []event.BlobRef) error
+
 	// Read yields the records from seq on, in order, as they stand now. It
 	// takes no lock and repairs nothing. At a torn tail it ends without an
 	// error; at damage it yields one [*DamagedError] and goes on with what is
@@ -78,6 +87,25 @@ type Writer interface {
 
 	// Close syncs what it can and gives the journal up. It is idempotent.
 	Close() error
+}
+
+// Snapshot is what a journal folded to behind one of its records. It is kept
+// beside the journal, derived from it and disposable: to lose it costs time and
+// nothing else (LOG-16).
+type Snapshot struct {
+	At    Place  // the last record in it, which was durable
+	State []byte // in the words of who folds; stores do not look into it
+}
+
+// SnapshotWriter is implemented by writers of stores that keep snapshots.
+type SnapshotWriter interface {
+	// Snapshot is the one that Acquire began behind: what stands before it was
+	// not read. nil where the whole journal was.
+	Snapshot() *Snapshot
+	// Keep returns what stores state as the fold of everything acknowledged so
+	// far, in place of the snapshot before. Keep itself belongs to the writer's
+	// goroutine; what it returns may run on another, one at a time.
+	Keep(state []byte) (store func() error)
 }
 
 // Recovered describes a journal as it was found by Acquire.

@@ -22,12 +22,18 @@ type Config struct {
 	Owner   event.Owner         // this process
 	Writer  journal.Writer      // taken over: Close closes it
 	Records iter.Seq2[event.Record, error]
-	Blobs   journal.Blobs // nil: large values are dropped, and said so
-	Dir     string        // the session's folder; empty if the store has none
-	Model   model.Model
-	Tools   *tool.Set
-	Gate    gate.Gate  // nil blocks what asks
-	Hooks   gate.Hooks // nil: none
+	// Snapshot is the state of the snapshot that Writer began behind; Records
+	// then yields what follows it. nil: Records is the whole journal.
+	Snapshot []byte
+	// Needs picks the records that folds of other rooms live on, so that a
+	// snapshot keeps them, see [Live.Needed]. nil: none.
+	Needs func(*event.Record) bool
+	Blobs journal.Blobs // nil: large values are dropped, and said so
+	Dir   string        // the session's folder; empty if the store has none
+	Model model.Model
+	Tools *tool.Set
+	Gate  gate.Gate  // nil blocks what asks
+	Hooks gate.Hooks // nil: none
 	// Equip, if set, gives each call, outer or inner, what the rooms that are
 	// joined above offer to it; it is called on the goroutine that runs it.
 	Equip func(*tool.Call) *tool.Call

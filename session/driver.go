@@ -13,6 +13,7 @@ import (
 func (l *Live) drive() {
 	defer close(l.gone)
 	defer l.abandon()
+	l.keepSnapshot()
 	for {
 		in, ok := l.next()
 		if !ok {
@@ -122,6 +123,9 @@ func (l *Live) step(in turn.Input) {
 	}
 	l.perform(effects)
 	l.refresh(before)
+	if before != turn.PhaseIdle && l.state.Phase() == turn.PhaseIdle {
+		l.keepSnapshot()
+	}
 }
 
 // retryStorage looks whether the disk takes again what it refused.
@@ -259,6 +263,7 @@ func (l *Live) do(e turn.Effect) {
 func (l *Live) record(recs []event.Record) *event.Failure {
 	failed := l.book.append(l.ctx, recs)
 	for i := range recs {
+		l.sieve.take(&recs[i])
 		switch p, _ := recs[i].Body(); p := p.(type) { // our own: it decodes
 		case event.InboxAccepted:
 			l.expect(p.ID)

@@ -51,6 +51,11 @@ type Live struct {
 	sever  context.CancelCauseFunc // ends it from our side
 	broke  turn.Ticket             // the last one that was ended so
 	offs   map[int]int
+	sieve  sieve
+	keptAt event.Seq   // last record of the newest snapshot
+	saving atomic.Bool // one is being written
+
+	needed []event.Record // picked until the session was opened; never changed
 
 	mu      sync.Mutex
 	active  *active // changed only in arm and retire
@@ -106,7 +111,8 @@ type Status struct {
 	Seq       event.Seq
 	Approvals []Question
 	Held      []string
-	Retryable bool // the last turn can be asked again
+	Retryable bool   // the last turn can be asked again
+	Verified  string // how much of the journal was read, see [Live.Verify]
 	Storage   string
 	Unwinding []string
 	Last      *turn.Summary

@@ -17,6 +17,7 @@ import (
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/gate"
 	"github.com/ripcord-go/ripcord/interrupt"
+	"github.com/ripcord-go/ripcord/journal"
 	"github.com/ripcord-go/ripcord/tool"
 	"github.com/ripcord-go/ripcord/turn"
 )
@@ -45,7 +46,9 @@ func Open(ctx context.Context, cfg Config) (*Live, error) {
 	}
 	cfg.Log = cfg.Log.With("session", cfg.ID)
 	cfg.Limits = cfg.Limits.withDefaults()
-	ledger, past, err := fold(cfg)
+	sieve := sieve{needs: cfg.Needs}
+	ledger, past, err := fold(cfg, &sieve)
+	kept := ledgerLast(ledger, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("read session %s: %w", cfg.ID, err)
 	}
@@ -64,12 +67,13 @@ func Open(ctx context.Context, cfg Config) (*Live, error) {
 		how = "new"
 	}
 	b := &book{w: cfg.Writer, epoch: found.Epoch + 1, last: found.Last, log: cfg.Log}
-	rec, err := begin(ctx, cfg, ledger, b)
+	rec, err := begin(ctx, cfg, ledger, b, &sieve)
 	if err != nil {
 		return nil, fmt.Errorf("open session %s: %w", cfg.ID, err)
 	}
 	l := newLive(ctx, cfg, ledger, b)
-	l.status.Recovered = rec
+	l.sieve, l.needed, l.keptAt = sieve, sieve.kept, kept
+	l.status.Recovered, l.status.Verified = rec, VerifiedFull
 	if rec != nil {
 		how = "recovered"
 	}
@@ -94,9 +98,24 @@ func Open(ctx context.Context, cfg Config) (*Live, error) {
 	return l, nil
 }
 
-// fold reads the journal, and what its last turns came to.
-func fold(cfg Config) (ledger *turn.Ledger, past []turn.Summary, err error) {
+// ledgerLast is how far the snapshot reaches that was begun behind, -1 if none
+// was.
+func ledgerLast(l *turn.Ledger, cfg Config) event.Seq {
+	if w, ok := cfg.Writer.(journal.SnapshotWriter); ok && cfg.Snapshot != nil && w.Snapshot() != nil && l != nil {
+		return w.Snapshot().At.Seq
+	}
+	return -1
+}
+
+// fold reads the journal, or its snapshot and its tail, and what its last turns
+// came to.
+func fold(cfg Config, sieve *sieve) (ledger *turn.Ledger, past []turn.Summary, err error) {
 	ledger = turn.NewLedger()
+	if cfg.Snapshot != nil {
+		if ledger, past, sieve.kept, err = restore(cfg.Snapshot); err != nil {
+			return nil, nil, err
+		}
+	}
 	for r, err := range cfg.Records {
 		if err != nil {
 			return nil, nil, err
@@ -104,6 +123,7 @@ func fold(cfg Config) (ledger *turn.Ledger, past []turn.Summary, err error) {
 		if err := ledger.Apply(&r); err != nil {
 			return nil, nil, err
 		}
+		sieve.take(&r)
 		if r.Type == event.TypeTurnEnded {
 			if past = append(past, turn.Summarize(ledger)); len(past) > 2*resultsKept {
 				past = slices.Clone(past[resultsKept:])
@@ -135,7 +155,7 @@ func newLive(ctx context.Context, cfg Config, ledger *turn.Ledger, b *book) *Liv
 
 // begin writes the epoch's first records: the header of a new journal, who
 // writes now, what was torn, and the closers of what a crash left open.
-func begin(ctx context.Context, cfg Config, ledger *turn.Ledger, b *book) (*Recovery, error) {
+func begin(ctx context.Context, cfg Config, ledger *turn.Ledger, b *book, sieve *sieve) (*Recovery, error) {
 	var recs []event.Record
 	add := func(p event.Payload) error {
 		r, err := event.New(p, time.Now())
@@ -182,6 +202,9 @@ func begin(ctx context.Context, cfg Config, ledger *turn.Ledger, b *book) (*Reco
 		return nil, &turn.RefusedError{Failure: *f}
 	}
 	b.frames = nil
+	for i := range recs {
+		sieve.take(&recs[i])
+	}
 	if rec.Added == 0 && rec.Torn == 0 {
 		return nil, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"os"
 	"slices"
 	"time"
@@ -70,7 +71,10 @@ func planning(plans *gate.Plans, store journal.Store) ripcord.Keeper {
 		_ = plans.Load(id, store.Read(ctx, id, 0)) // what can't be read leaves it in plan mode
 	}
 	return ripcord.Keeper{
-		Opened: load,
+		Needs: gate.PlanNeeds,
+		Opened: func(_ context.Context, id event.SessionID, recs iter.Seq2[event.Record, error]) {
+			_ = plans.Load(id, recs) // what can't be read leaves it in plan mode
+		},
 		Closed: plans.Forget,
 		Offered: func(ctx context.Context, id event.SessionID, o event.SubmitOptions) func(bool, int) {
 			plan, said := gate.ModeOf(o.Attributes)

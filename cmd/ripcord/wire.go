@@ -15,6 +15,7 @@ import (
 	"github.com/ripcord-go/ripcord/model"
 	"github.com/ripcord-go/ripcord/model/scripted"
 	"github.com/ripcord-go/ripcord/proc"
+	"github.com/ripcord-go/ripcord/session"
 	"github.com/ripcord-go/ripcord/turn"
 )
 
@@ -30,7 +31,7 @@ func wire(ctx context.Context, a *app, n need) (_ *engine, err error) {
 			_ = owned.close() // the first error is the one to tell
 		}
 	}()
-	store, err := file.Open(root, file.Options{Check: func() journal.Checker { return turn.Check() }})
+	store, err := file.Open(root, file.Options{Check: func() journal.Checker { return turn.Check() }, CheckFrom: session.CheckFrom})
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +90,7 @@ func (a *app) wireTools(ctx context.Context, n need, root string, cfg *ripcord.C
 	}
 	cfg.Tools, cfg.Keepers, cfg.Processes = box.tools, box.keepers, box.running.List
 	cfg.Gate, cfg.Limits, cfg.Alone = gate.PlanMode(r, box.plans, "ask_user", "todo"), limits(set), !n.chat
+	cfg.OneTurn = !n.chat // what others have queued waits for who stays
 	h, err := hooks(set, cfg.Host, root)
 	if err != nil || h == nil {
 		return err

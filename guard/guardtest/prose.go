@@ -20,7 +20,7 @@ func newWriter(kind string, seed int) writer {
 var vocabulary = strings.Fields(`a about above after again all almost along also always am an and another any are around as ask at away
 back be because been before began begin being below best better between big book both boat bridge bring but by call came can change
 city clear close cold come could country cut day did do does done door down draw dry each early earth end enough even ever every eye
-face fact family far farm feel few field find fire first five follow food for form found four from full gave get give go good great
+face fact family far mill feel few field find fire first five follow food for form found four from full gave get give go good great
 green ground group grow had half hand hard harbour has have he head hear help here high hold home horse hour house how idea if in into
 island it its just keep kind king know land large last late later learn leave left letter life light like line list little live long
 look lost low made make man many map may measure men might mile mind miss money more morning most mother mountain move much music must

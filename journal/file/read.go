@@ -38,6 +38,31 @@ func (s *Store) scan(ctx context.Context, id event.SessionID, f File, check jour
 	return sc.Found(), nil
 }
 
+// tail reads what stands behind at.
+func (s *Store) tail(ctx context.Context, id event.SessionID, f File, size int64, at journal.Place, check journal.Checker) (*journal.Found, error) {
+	sc := journal.NewScanner(f, size, journal.ScanOptions{Check: check, Start: &at})
+	for n := 0; sc.Next(); n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+	if err := sc.Err(); err != nil {
+		return nil, s.storage(id, "read", err)
+	}
+	return sc.Found(), nil
+}
+
+// begin is where a read of the records from seq on may start: behind the
+// snapshot, if that stands before them.
+func (s *Store) begin(id event.SessionID, f File, size int64, from event.Seq) journal.ScanOptions {
+	if from > 0 {
+		if at, ok := s.snapshotPlace(id, f, size); ok && at.Seq < from {
+			return journal.ScanOptions{Start: &at}
+		}
+	}
+	return journal.ScanOptions{}
+}
+
 func (s *Store) openRead(id event.SessionID) (File, fs.FileInfo, error) {
 	if err := journal.CheckID(id); err != nil {
 		return nil, nil, err
@@ -68,6 +93,9 @@ func (s *Store) Verify(ctx context.Context, id event.SessionID) (journal.Report,
 	if found.Future != nil {
 		return journal.Report{}, found.Err(id, s.path(id, journalName))
 	}
+	if len(found.Damage) > 0 {
+		s.dropSnapshot(id)
+	}
 	return found.Report(), nil
 }
 
@@ -80,7 +108,7 @@ func (s *Store) Read(ctx context.Context, id event.SessionID, from event.Seq) it
 			return
 		}
 		defer f.Close()
-		sc := journal.NewScanner(f, info.Size(), journal.ScanOptions{})
+		sc := journal.NewScanner(f, info.Size(), s.begin(id, f, info.Size(), from))
 		feed := journal.NewFeed(sc, id, s.path(id, journalName), from)
 		if !feed.Give(ctx, yield) && !feed.Left() && ctx.Err() != nil {
 			yield(event.Record{}, context.Cause(ctx))
@@ -110,7 +138,7 @@ func (s *Store) follow(ctx context.Context, id event.SessionID, from event.Seq, 
 		return from, false
 	}
 	defer f.Close()
-	sc := journal.NewScanner(f, info.Size(), journal.ScanOptions{})
+	sc := journal.NewScanner(f, info.Size(), s.begin(id, f, info.Size(), from))
 	feed := journal.NewFeed(sc, id, s.path(id, journalName), from)
 	seen, wait := info, pollFast
 	for {

@@ -32,6 +32,9 @@ type Options struct {
 	// Check makes a judge of the order of records for one journal; nil means
 	// no rules.
 	Check func() journal.Checker
+	// CheckFrom makes the judge that stands where a snapshot's state does. nil:
+	// snapshots are kept and not begun behind.
+	CheckFrom func(state []byte) (journal.Checker, error)
 	// Log hears of what the store could work around; nil is silent.
 	Log *slog.Logger
 	// FS is the file system; nil is [OS].
@@ -46,6 +49,7 @@ type Store struct {
 	dir     string
 	fs      FS
 	check   func() journal.Checker
+	from    func(state []byte) (journal.Checker, error)
 	log     *slog.Logger
 	reserve int64
 	self    event.Owner
@@ -74,7 +78,7 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open sessions: %w", err)
 	}
 	s := &Store{
-		dir: dir, fs: o.FS, check: o.Check, log: o.Log, reserve: o.Reserve, self: Self(),
+		dir: dir, fs: o.FS, check: o.Check, from: o.CheckFrom, log: o.Log, reserve: o.Reserve, self: Self(),
 		wake: make(map[event.SessionID]chan struct{}), verdicts: make(map[event.SessionID]verdict),
 	}
 	if s.fs == nil {
@@ -197,8 +201,7 @@ func (s *Store) acquire(ctx context.Context, id event.SessionID, lock File) (_ *
 			f.Close()
 		}
 	}()
-	check := s.check()
-	found, err := s.scan(ctx, id, f, check)
+	found, check, snap, err := s.judge(ctx, id, f)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +218,32 @@ func (s *Store) acquire(ctx context.Context, id event.SessionID, lock File) (_ *
 	}
 	// A creator that died may not have got to syncing the names.
 	dirs := []string{s.path(id, ""), filepath.Join(s.dir, sessionsName), s.dir}
-	return s.newWriter(id, f, lock, found.Tip, check, found.Torn, dirs), nil
+	w := s.newWriter(id, f, lock, found.Tip, check, found.Torn, dirs)
+	w.snapshot = snap
+	return w, nil
+}
+
+// judge reads the journal behind its snapshot, if there is one that stands, and
+// the whole of it where the tail is not in order, or was found damaged before.
+func (s *Store) judge(ctx context.Context, id event.SessionID, f File) (*journal.Found, journal.Checker, *journal.Snapshot, error) {
+	if info, err := f.Stat(); err == nil && s.from != nil && s.remembered(id, info) == nil {
+		if snap := s.loadSnapshot(id, f, info.Size()); snap != nil {
+			check, err := s.from(snap.State)
+			if err == nil {
+				found, err := s.tail(ctx, id, f, info.Size(), snap.At, check)
+				if err == nil && found.Err(id, "") == nil {
+					return found, check, snap, nil
+				}
+			}
+			if ctx.Err() != nil {
+				return nil, nil, nil, context.Cause(ctx)
+			}
+			s.log.Info("a journal is read as a whole: its snapshot is of no use", "session", id, "error", err)
+		}
+	}
+	check := s.check()
+	found, err := s.scan(ctx, id, f, check)
+	return found, check, nil, err
 }
 
 // setAside saves and syncs the torn tail beside the journal, then cuts it.

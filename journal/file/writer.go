@@ -29,6 +29,8 @@ type writer struct {
 	ledger *journal.Ledger
 	found  journal.Recovered
 
+	snapshot *journal.Snapshot // what it began behind
+
 	health health
 	spill  []byte   // lines of a failed append, parts of which may stand behind the tip
 	dirs   []string // names not yet durable
@@ -37,7 +39,10 @@ type writer struct {
 	err    error // of Close
 }
 
-var _ journal.Writer = (*writer)(nil)
+var (
+	_ journal.Writer         = (*writer)(nil)
+	_ journal.SnapshotWriter = (*writer)(nil)
+)
 
 // newWriter takes over the two files. dirs are the folders whose names are not
 // known to be durable.

@@ -59,7 +59,7 @@ func vocabulary() []string {
 	return strings.Fields(`a able about above across after again all almost along already also always among an and another
 		any arrive at away back bank basket because before begin below beside between bird board boat both bread bridge bring
 		build but by candle carry chair cloud coast cold colour come cook corner count cover cross cup day deep door down draw
-		early east edge either empty end engine enough even evening every far farm field find fire fish floor fold follow for
+		early east edge either empty end engine enough even evening every far mill field find fire fish floor fold follow for
 		forest found from full garden gate give glass go grain grass green ground hand harbour hard have heavy hill hold house
 		if in inside into iron island it join journey keep kettle know lake lamp land late lead leaf leave less letter lift
 		light line listen little long lower make many map market meadow measure meet metal mill mind mirror moon more morning
