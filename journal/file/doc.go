@@ -3,6 +3,7 @@
 //	DIR/sessions/ID/journal.jsonl        the journal, one record a line
 //	DIR/sessions/ID/lock                 held by the writer; names it for others
 //	DIR/sessions/ID/reserve              space kept back for a full disk
+//	DIR/sessions/ID/snapshot             what the journal folds to, at some record; disposable
 //	DIR/sessions/ID/blobs/HEX            large values, by SHA-256
 //	DIR/sessions/ID/journal.torn.OFFSET  a tail that was set aside
 //	DIR/sessions/.trash-ID               a session that is being deleted
