@@ -22,16 +22,27 @@ type lineage struct {
 	id    event.SessionID
 	links []link
 	seen  bool // they were looked at
+
+	copied event.Seq // last record that another session's journal begins with, too; 0: none
 }
 
 // note keeps the links of rec.
+//
+// Those in a copied prefix are the other session's.
 func (n *lineage) note(rec *event.Record) {
-	if rec.Type != event.TypeSubAgentLinked {
+	if rec.Type != event.TypeSubAgentLinked && rec.Type != event.TypeSessionForked {
 		return
 	}
-	if p, err := rec.Body(); err == nil {
-		if l, ok := p.(event.SubAgentLinked); ok {
-			n.links = append(n.links, link{l.Child, rec.Call, l.Background})
+	p, err := rec.Body()
+	if err != nil {
+		return
+	}
+	switch p := p.(type) {
+	case event.SessionForked:
+		n.copied = p.Upto
+	case event.SubAgentLinked:
+		if n.copied == 0 || rec.Seq > n.copied {
+			n.links = append(n.links, link{p.Child, rec.Call, p.Background})
 		}
 	}
 }

@@ -159,11 +159,16 @@ func finishedText(e *event.Evidence) string {
 	return b.String()
 }
 
+// ByFork names, in a record, the copying of a journal into a new session.
+const ByFork = "fork"
+
 // jobText tells the model of a background job's end: what is known of it, and
 // no exit code that nobody saw.
 func jobText(j *Job) string {
 	how := "it ended; its exit code is not known"
 	switch e := j.Ended; {
+	case e.State == event.JobLost && e.By == ByFork:
+		how = "it belongs to the session that this one was forked from, and may still run there"
 	case e.State == event.JobLost:
 		how = "it does not run any more; how it ended is not known"
 	case e.State == event.JobKilled && e.Signal != "":

@@ -13,6 +13,7 @@ var besideCases = []testCase{
 	{"the list knows the last turn behind any number of records of no turn", listTurns},
 	{"delete is refused while a writer lives", deleteBusy},
 	{"a blob is kept by its digest", blobsKept},
+	{"a session made of records is there as a whole, with its blobs", seeded},
 }
 
 // LOG-15, IFC-12
@@ -115,4 +116,63 @@ func blobsKept(t *testing.T, d Driver) {
 	}
 	_, err := s.Blobs("s_other").Put(t.Context(), []byte("x"))
 	wantErr(t, err, journal.ErrNotFound)
+}
+
+// RTY-10, LOG-04
+func seeded(t *testing.T, d Driver) {
+	s := d.Open(t, checker)
+	create(t, s, "s_from")
+	data := []byte("large")
+	ref := must[event.BlobRef](t)(s.Blobs("s_from").Put(t.Context(), data))
+	other := must[event.BlobRef](t)(s.Blobs("s_from").Put(t.Context(), []byte("not named")))
+	gone := event.BlobRef{Digest: "sha256:" + string(bytes.Repeat([]byte("0"), 64))}
+	recs := append([]event.Record{Open(t)}, Turn(t, 1)...)
+	for i := range recs {
+		recs[i].Epoch = 3
+	}
+	last := Rec(t, event.LeaseTaken{}, 0, 0)
+	last.Epoch = 7
+	recs = append(recs, last)
+
+	bad := append(append([]event.Record(nil), recs...), Turn(t, 3)...)
+	for i := range bad {
+		bad[i].Epoch = max(bad[i].Epoch, 7)
+	}
+	wantErr(t, s.Seed(t.Context(), "s_bad", bad, "s_from", nil), journal.ErrRule)
+	wantErr(t, s.Seed(t.Context(), "s_bad", recs[1:], "s_from", nil), journal.ErrRule)
+	if _, err := s.Acquire(t.Context(), "s_bad"); err == nil {
+		t.Error("a session that was refused can be taken")
+	}
+	if err := s.Seed(t.Context(), ID, recs, "s_from", []event.BlobRef{ref, gone}); err != nil {
+		t.Fatal(err)
+	}
+	wantErr(t, s.Seed(t.Context(), ID, recs, "s_from", nil), journal.ErrExists)
+	wantErr(t, s.Seed(t.Context(), "s_from", recs, "s_from", nil), journal.ErrExists)
+	s = d.Crash(t, s)
+	for _, e := range must[[]journal.Entry](t)(s.List(t.Context())) {
+		if e.ID != ID && e.ID != "s_from" || e.ID == ID && (e.State != journal.StateIdle || e.Turn != 1) {
+			t.Errorf("listed: %+v", e)
+		}
+	}
+	got := whole(t, s, ID)
+	if len(got) != len(recs) || got[1].Epoch != 3 || got[len(got)-1].Epoch != 7 || string(got[2].Data) != string(recs[2].Data) {
+		t.Errorf("%d of %d records came back, the last %+v", len(got), len(recs), got[len(got)-1])
+	}
+	if rep := must[journal.Report](t)(s.Verify(t.Context(), ID)); !rep.OK {
+		t.Errorf("it is not as it was written: %+v", rep)
+	}
+	if err := s.Delete(t.Context(), "s_from"); err != nil {
+		t.Fatal(err)
+	}
+	if b := must[[]byte](t)(s.Blobs(ID).Get(t.Context(), ref)); !bytes.Equal(b, data) {
+		t.Errorf("its blob is %q once the other session is gone", b)
+	}
+	_, err := s.Blobs(ID).Get(t.Context(), other)
+	wantErr(t, err, journal.ErrNoBlob)
+	p := acquire(t, s, ID)
+	if r := p.w.Recovered(); r.Last != event.Seq(len(recs)-1) || r.Epoch != 7 {
+		t.Errorf("taken, it recovered %+v", r)
+	}
+	p.append(Turn(t, 2)...)
+	p.sync()
 }
