@@ -72,10 +72,10 @@ func TestGroupLane(t *testing.T) {
 
 // proves PRC-02, PRC-03, PRC-04, PRF-04, BEN-03
 func TestRandomTreesInTheCgroupLane(t *testing.T) {
-	proctest.Trees(t, cgroupLane(t), proctest.TreeCount(60), proctest.TreeSeed())
+	proctest.Trees(t, cgroupLane(t), proctest.TreeCount(30), proctest.TreeSeed())
 }
 
 // proves PRC-02, PRC-03, PRC-04, PRF-04, BEN-03
 func TestRandomTreesInTheGuardianLane(t *testing.T) {
-	proctest.Trees(t, guardianLane(), proctest.TreeCount(60), proctest.TreeSeed())
+	proctest.Trees(t, guardianLane(), proctest.TreeCount(30), proctest.TreeSeed())
 }

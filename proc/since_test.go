@@ -19,7 +19,7 @@ import (
 func TestReadingASpoolFromAPositionLosesNothingUnsaid(t *testing.T) {
 	const kept = 4096
 	r := rand.New(rand.NewPCG(9, 9))
-	for round := range 300 {
+	for round := range 100 {
 		f, err := os.Create(filepath.Join(t.TempDir(), "s.out"))
 		if err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ import (
 func TestASpoolKeepsHeadAndTailOfAnyOutput(t *testing.T) {
 	const kept = 4096 // the least that a spool keeps
 	r := rand.New(rand.NewPCG(7, 7))
-	for round := range 300 {
+	for round := range 100 {
 		base := filepath.Join(t.TempDir(), "s")
 		f, err := os.Create(base + ".out")
 		if err != nil {

@@ -62,7 +62,7 @@ func handedOver(b *bench) {
 // flood prints more than is kept; what is kept is right to the byte.
 func flood(b *bench) {
 	const limit = 1 << 20
-	total := int64(300 << 20)
+	total := int64(100 << 20)
 	s, _ := b.spec(`echo begin; yes 0123456789abcde | head -c ` + strconv.FormatInt(total, 10) + `; echo finish`)
 	s.Limit = limit
 	before := residentMemory(b, os.Getpid())
