@@ -472,7 +472,11 @@ func lintBubbles(g *goTree) (out []string) {
 // TestNothingNamesTheWorkshop keeps paths and words of the machines that this
 // was built on out of the tree.
 func TestNothingNamesTheWorkshop(t *testing.T) {
+	hints := []string{"wor" + "k/", "ro" + "ot/", ".libr" + "ary", "far" + "m", "/var/fold" + "ers/", `C:\Us` + `ers`} // what the words need; quicker to look for
 	words := regexp.MustCompile(`(^|[^\w.])/(wor` + `k|ro` + `ot)/|\.libr` + `ary\b|\bfar` + `m\b|/var/fold` + `ers/|C:\\Users`)
+	hinted := func(line string) bool {
+		return slices.ContainsFunc(hints, func(h string) bool { return strings.Contains(line, h) })
+	}
 	out, err := exec.Command("git", "ls-files", "-co", "--exclude-standard").Output()
 	if err != nil {
 		t.Skipf("not a git checkout: %v", err)
@@ -486,14 +490,20 @@ func TestNothingNamesTheWorkshop(t *testing.T) {
 		if err != nil || bytes.IndexByte(b, 0) >= 0 {
 			continue // deleted, a folder, or not text
 		}
+		if !hinted(string(b)) {
+			continue
+		}
 		for i, line := range strings.Split(string(b), "\n") {
+			if !hinted(line) {
+				continue
+			}
 			if word := words.FindString(line); word != "" {
 				t.Errorf("%s:%d holds %q", name, i+1, word)
 			}
 		}
 	}
 	for _, planted := range []string{"cd /wor" + "k/main", "see /ro" + "ot/x", "the far" + "m"} {
-		if !words.MatchString(planted) {
+		if !words.MatchString(planted) || !hinted(planted) {
 			t.Errorf("the rule does not see %q", planted)
 		}
 	}
