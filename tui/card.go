@@ -59,7 +59,10 @@ func (c *chat) ended(now time.Time, e ending) block {
 		}
 		out = append(out, row("", counted(n, "message")+" dropped unrun · ↑ brings them back"))
 	}
-	return lines(append(out, c.ways(e))...)
+	if c.wayOn = c.ways(e); c.loading {
+		return lines(out...)
+	}
+	return lines(append(out, c.wayOn)...)
 }
 
 // ways are the ways on from a card; only those that hold.

@@ -97,6 +97,7 @@ type chat struct {
 	noteOf  event.ApprovalID // the note is about it
 	letter  string           // c, r or e waits for what follows
 	onTop   bool             // a card is the last thing printed
+	wayOn   string           // its last line
 
 	history []message
 	at      int // in history; len(history): the draft

@@ -560,5 +560,8 @@ func (c *chat) caughtUp() []effect {
 			out = append(out, show{lines(quiet(itoa(int(d.Torn)) + " bytes after the last whole record were set aside in " + oneLine(d.File)))})
 		}
 	}
+	if c.onTop {
+		out = append(out, show{lines(c.wayOn)})
+	}
 	return out
 }

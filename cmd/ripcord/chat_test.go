@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
 )
 
@@ -36,18 +37,26 @@ default
   hang
 `
 
+// openChat opens the chat in a folder of its own, on a script.
 func openChat(t *testing.T, args ...string) *chat {
 	t.Helper()
-	c := &chat{t: t, dir: t.TempDir(), done: make(chan struct{})}
-	script := put(t, filepath.Join(c.dir, "script.txt"), chatAnswers)
+	dir := t.TempDir()
+	script := put(t, filepath.Join(dir, "script.txt"), chatAnswers)
+	return openChatIn(t, dir, []string{"RIPCORD_PROVIDER=scripted", "RIPCORD_SCRIPT=" + script}, args...)
+}
+
+// openChatIn opens the chat in dir, on the model that env names.
+func openChatIn(t *testing.T, dir string, env []string, args ...string) *chat {
+	t.Helper()
+	c := &chat{t: t, dir: dir, done: make(chan struct{})}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.cmd = exec.Command(self, args...)
 	c.cmd.Dir = c.dir
-	c.cmd.Env = []string{asCommand + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + c.dir, "TERM=xterm-256color",
-		"RIPCORD_HOME=" + filepath.Join(c.dir, "home"), "RIPCORD_PROVIDER=scripted", "RIPCORD_SCRIPT=" + script, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "GORACE=" + os.Getenv("GORACE")}
+	c.cmd.Env = append([]string{asCommand + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + c.dir, "TERM=xterm-256color",
+		"RIPCORD_HOME=" + filepath.Join(c.dir, "home"), "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "GORACE=" + os.Getenv("GORACE")}, env...)
 	tty, err := pty.StartWithSize(c.cmd, &pty.Winsize{Rows: 40, Cols: 120})
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +99,7 @@ func pollable(t *testing.T, tty *os.File) *os.File {
 // sees waits until the terminal has shown text.
 func (c *chat) sees(text string) {
 	c.t.Helper()
-	eventually(c.t, text+" on the terminal", func() bool { return strings.Contains(c.out.String(), text) }, c.out.String)
+	eventually(c.t, text+" on the terminal", func() bool { return strings.Contains(ansi.Strip(c.out.String()), text) }, c.out.String)
 }
 
 func eventually(t *testing.T, what string, ok func() bool, state func() string) {
