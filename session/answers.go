@@ -19,6 +19,10 @@ func (l *Live) expect(ids ...event.InputID) {
 	defer l.mu.Unlock()
 	for _, id := range ids {
 		l.pending[id] = true
+		if _, ended := l.results[id]; ended { // it is asked again: what came of it is no answer any more
+			delete(l.results, id)
+			l.order = slices.DeleteFunc(l.order, func(o event.InputID) bool { return o == id })
+		}
 	}
 }
 

@@ -86,7 +86,7 @@ func Open(ctx context.Context, cfg Config) (*Live, error) {
 	}
 	l.recall(past)
 	for _, e := range ledger.Box.Waiting() {
-		l.pending[e.ID] = true
+		l.expect(e.ID)
 	}
 	l.refresh(turn.PhaseIdle)
 	go l.drive() // ends in Close, which waits for l.gone
