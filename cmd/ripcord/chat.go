@@ -46,7 +46,11 @@ func (a *app) chat(ctx context.Context, name string) error {
 	if a.flags.yes {
 		a.say(allNow)
 	}
-	exit, err := a.converse(ctx, e, name, cwd, stdout)
+	set, err := a.settings(cwd, true) // wire has said what there is to say of it
+	if err != nil {
+		return errors.Join(err, e.close(ctx))
+	}
+	exit, err := a.converse(ctx, e, name, cwd, stdout, tui.OnInterrupt(set.OnInterrupt))
 	a.closeBooks(e)
 	if err != nil {
 		return err
@@ -57,7 +61,7 @@ func (a *app) chat(ctx context.Context, name string) error {
 	return nil
 }
 
-func (a *app) converse(ctx context.Context, e *engine, name, cwd string, stdout *os.File) (int, error) {
+func (a *app) converse(ctx context.Context, e *engine, name, cwd string, stdout *os.File, waiting tui.OnInterrupt) (int, error) {
 	req := api.OpenRequest{Cwd: cwd}
 	if name != "" {
 		s, err := resolve(ctx, e.svc, name)
@@ -74,7 +78,7 @@ func (a *app) converse(ctx context.Context, e *engine, name, cwd string, stdout 
 	defer a.stops.forward(sigs)()
 	exit, err := tui.Run(ctx, tui.Options{
 		Service: e.svc, Session: st.ID, State: st, In: a.stdin, Out: stdout,
-		Plain: a.flags.plain, NoColor: a.env("NO_COLOR") != "", Notice: e.model, Signals: sigs,
+		OnInterrupt: waiting, Plain: a.flags.plain, NoColor: a.env("NO_COLOR") != "", Notice: e.model, Signals: sigs,
 	})
 	if err != nil && !errors.Is(err, context.Canceled) {
 		a.say("the chat ended: %v", err)

@@ -22,7 +22,7 @@ answer always if user stream
   hang
 answer always if user nearly
   text nearly
-  wait %NEARLY%
+  wait 30ms
   finish stop
 answer always if result
   text all done
@@ -43,9 +43,9 @@ type desk struct {
 	model *scripted.Server
 }
 
-func openDesk(t *testing.T, replace ...string) *desk {
+func newDesk(t *testing.T) *desk {
 	t.Helper()
-	script, err := scripted.Parse(strings.NewReplacer(append(replace, "%NEARLY%", "30ms")...).Replace(steerAnswers))
+	script, err := scripted.Parse(steerAnswers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,12 +54,18 @@ func openDesk(t *testing.T, replace ...string) *desk {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close() })
-	d := &desk{model: server}
+	return &desk{model: server}
+}
+
+func openDesk(t *testing.T) *desk {
+	t.Helper()
+	d := newDesk(t)
 	d.open(t, t.TempDir())
 	return d
 }
 
 func (d *desk) open(t *testing.T, dir string, args ...string) {
+	t.Helper()
 	d.chat = openChatIn(t, dir, []string{"RIPCORD_PROVIDER=openai-chat", "RIPCORD_BASE_URL=" + d.model.URL()}, append(args, "--yes")...)
 	d.sees("esc ")
 }
@@ -265,6 +271,34 @@ func TestEscEscHoldsTheQueue(t *testing.T) {
 	d.asked("hello")
 	if n := d.count(event.TypeTurnStarted, ""); n != 2 {
 		t.Errorf("%d turns began, want the stopped one and hello's", n)
+	}
+}
+
+// proves TRN-14: the setting decides what Esc does to the queue
+func TestOnInterruptIsASetting(t *testing.T) {
+	for setting, says := range map[string]string{"hold": "2 held · enter sends", "drop": "2 messages dropped unrun"} {
+		t.Run(setting, func(t *testing.T) {
+			t.Parallel()
+			d, dir := newDesk(t), t.TempDir()
+			put(t, filepath.Join(dir, ".config", "ripcord", "config.toml"), "on_interrupt = \""+setting+"\"\n")
+			d.open(t, dir)
+			d.types("stream on\r")
+			d.sees("streaming words")
+			d.types("delete build\t")
+			d.gets(1, event.TypeInboxAccepted, "delete build")
+			d.types("push\t")
+			d.gets(1, event.TypeInboxAccepted, "push")
+			d.types(esc)
+			d.sees(says)
+			if setting == "hold" {
+				d.types("\r")
+				d.asked("push")
+				d.sees("answered push")
+			}
+			if n := d.count(event.TypeInboxDropped, "canceled"); n != map[string]int{"hold": 0, "drop": 2}[setting] {
+				t.Errorf("%d were dropped", n)
+			}
+		})
 	}
 }
 
