@@ -25,7 +25,7 @@ func (b bounds) with(hooks time.Duration) bounds {
 }
 
 // driver takes one turn from opening its session to its result, whatever comes
-// between. See doc.go for its states.
+// between, and the turns that follow it. See doc.go for its states.
 type driver struct {
 	svc    api.Service
 	stops  *stops
@@ -35,8 +35,11 @@ type driver struct {
 	begin func(ctx context.Context, s api.SessionState) (api.Submitted, error)
 	// opened, if not nil, is told of the session before anything is handed
 	// over; it must not block.
-	opened    func(s api.SessionState)
+	opened func(s api.SessionState)
+	// passed, if not nil, is told of each turn that another followed.
+	passed    func(r api.Result)
 	keepInbox bool
+	drain     bool // go on with what waits, turn after turn
 }
 
 // outcome is what came of a turn.
@@ -120,12 +123,52 @@ func (d *driver) work(ctx context.Context, reached chan<- begun) {
 		return
 	}
 	reached <- begun{sub: &sub}
-	res, err := d.svc.Wait(ctx, st.ID, sub.Input)
-	if err != nil {
-		reached <- begun{err: err, final: true}
-		return
+	var last *api.Result
+	for {
+		res, err := d.svc.Wait(ctx, st.ID, sub.Input)
+		if err != nil { // what was to follow was taken back: the last one stands
+			tell(ctx, reached, begun{res: last, err: onlyIf(last == nil, err), final: true})
+			return
+		}
+		next, more := d.next(ctx, st.ID, res)
+		if !more {
+			tell(ctx, reached, begun{res: &res, final: true})
+			return
+		}
+		if d.passed != nil {
+			d.passed(res)
+		}
+		last, sub = &res, next
+		tell(ctx, reached, begun{sub: &next})
 	}
-	reached <- begun{res: &res, final: true}
+}
+
+// next is the turn behind the one that came to res: what that one made way for,
+// or the next of what waits.
+func (d *driver) next(ctx context.Context, id event.SessionID, res api.Result) (sub api.Submitted, more bool) {
+	switch {
+	case res.Next != "":
+		return api.Submitted{Input: res.Next}, true
+	case !d.drain || d.stopped() || res.Outcome == nil || *res.Outcome != event.TurnCompleted:
+		return sub, false
+	}
+	sub, err := d.svc.RunNext(ctx, id)
+	return sub, err == nil // nothing waits, or it still waits and is reported
+}
+
+// tell hands b to whoever watches, if anybody still does.
+func tell(ctx context.Context, reached chan<- begun, b begun) {
+	select {
+	case reached <- b:
+	case <-ctx.Done():
+	}
+}
+
+func onlyIf(is bool, err error) error {
+	if is {
+		return err
+	}
+	return nil
 }
 
 func (d *driver) stopped() bool {

@@ -66,7 +66,7 @@ func (a *app) interrupt(ctx context.Context, name string, req api.InterruptReque
 			return api.Interrupted{}, err
 		}
 		req.Session = s.ID
-		got, err := a.ask(ctx, line, req)
+		got, err := reach(a, line, func(c *remote.Client) (api.Interrupted, error) { return c.Interrupt(ctx, req) })
 		var e *api.Error
 		switch {
 		case err == nil:
@@ -86,22 +86,20 @@ func (a *app) interrupt(ctx context.Context, name string, req api.InterruptReque
 	}
 }
 
-// ask asks over the first control socket of line that is there.
-func (a *app) ask(ctx context.Context, line []event.SessionID, req api.InterruptRequest) (api.Interrupted, error) {
-	var absent error
+// reach asks over the first control socket of line that is there.
+func reach[T any](a *app, line []event.SessionID, ask func(*remote.Client) (T, error)) (got T, err error) {
 	for _, id := range line {
-		c, err := a.control(id)
-		if err != nil {
-			return api.Interrupted{}, err
+		var c *remote.Client
+		if c, err = a.control(id); err != nil {
+			return got, err
 		}
-		got, err := c.Interrupt(ctx, req)
+		got, err = ask(c)
 		c.Close()
 		if err == nil || !remote.Absent(err) {
 			return got, err
 		}
-		absent = err
 	}
-	return api.Interrupted{}, absent
+	return got, err
 }
 
 // lineOf is whose control sockets reach session s: its own, and those of the

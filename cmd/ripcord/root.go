@@ -42,7 +42,7 @@ func newRoot(a *app) *cobra.Command {
 	})
 	a.modelFlags(root)
 	a.chatFlags(root)
-	root.AddCommand(runCmd(a), continueCmd(a), resumeCmd(a), interruptCmd(a), sessionsCmd(a), logCmd(a), guardCmd(a),
+	root.AddCommand(runCmd(a), continueCmd(a), retryCmd(a), resumeCmd(a), interruptCmd(a), sendCmd(a), rewindCmd(a), forkCmd(a), compactCmd(a), sessionsCmd(a), logCmd(a), guardCmd(a),
 		jobsCmd(a), modelCmd(a), configCmd(a), trustCmd(a), mcpCmd(a), doctorCmd(a), demoCmd(a), versionCmd(a), completionCmd(a))
 	root.AddCommand(laterCmds()...)
 	strict(root)
@@ -96,10 +96,6 @@ func strict(cmd *cobra.Command) {
 func laterCmds() []*cobra.Command {
 	const inspect = "`ripcord log show ID` reads what there is"
 	verbs := []struct{ use, instead string }{
-		{"send", "use `ripcord resume ID`, or interrupt and submit with `ripcord run --session ID`"},
-		{"retry", "use `ripcord continue ID`"},
-		{"rewind", "use `ripcord continue ID`"},
-		{"fork", inspect},
 		{"serve", "each live session has a control socket for `ripcord interrupt` and `ripcord jobs`"},
 		{"acp", "use `ripcord run`"},
 		{"attach", "use `ripcord log follow ID`"},

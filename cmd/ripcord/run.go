@@ -35,8 +35,7 @@ func (t *turnFlags) register(cmd *cobra.Command) {
 	f.BoolVar(&t.yes, "yes", false, "run every tool call without asking (dangerous)")
 	f.BoolVar(&t.dropQueue, "drop-queue", false, "an interrupt also drops waiting input instead of holding it")
 	f.BoolVar(&t.plan, "plan", false, "plan mode: look and plan, change nothing; it holds until a plan is approved")
-	f.BoolVar(&t.drain, "drain", false, "")
-	_ = f.MarkHidden("drain") // the flag was defined above
+	f.BoolVar(&t.drain, "drain", false, "go on with waiting input, turn after turn, while turns complete")
 }
 
 // job is one turn to be run.
@@ -45,7 +44,8 @@ type job struct {
 	format format
 	open   api.OpenRequest
 	find   string                                    // a session as a person names it; empty: open says which
-	prompt func(ctx context.Context) (string, error) // nil: continue
+	prompt func(ctx context.Context) (string, error) // nil: none is read
+	begin  func(ctx context.Context, svc api.Service, s api.SessionState, text string) (api.Submitted, error)
 }
 
 func runCmd(a *app) *cobra.Command {
@@ -67,7 +67,7 @@ blocked and the exit code is 5. An interrupted run still prints its result.`,
   ripcord run "fix the build" --yes --timeout 10m`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			j := job{turnFlags: t, find: session, open: api.OpenRequest{Latest: latest}}
+			j := job{turnFlags: t, find: session, open: api.OpenRequest{Latest: latest}, begin: t.submit}
 			if latest && session != "" {
 				return usagef("give one of them", "--continue and --session both name a session")
 			}
@@ -96,12 +96,20 @@ unknown is told to the model as unknown, and nothing is run again by us.`,
   ripcord continue s_01 --output stream-json --timeout 5m`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.turn(cmd.Context(), job{turnFlags: t, find: args[0]})
+			return a.turn(cmd.Context(), job{turnFlags: t, find: args[0],
+				begin: func(ctx context.Context, svc api.Service, s api.SessionState, _ string) (api.Submitted, error) {
+					return svc.Continue(ctx, s.ID)
+				}})
 		},
 	}
 	t.register(cmd)
 	a.modelFlags(cmd)
 	return cmd
+}
+
+// submit hands a prompt over.
+func (t *turnFlags) submit(ctx context.Context, svc api.Service, s api.SessionState, text string) (api.Submitted, error) {
+	return svc.Submit(ctx, api.SubmitRequest{Session: s.ID, Input: event.UserInput{Content: event.TextOf(text)}, By: "run", Options: planOptions(t.plan)})
 }
 
 // promptOf says where the prompt comes from; it reads nothing yet.
@@ -171,9 +179,6 @@ func (a *app) turn(ctx context.Context, j job) error {
 		return err
 	}
 	j.format = f
-	if j.drain {
-		return later("`run --drain`", "waiting input is reported as held; `ripcord resume ID` works through it")
-	}
 	if j.timeout < 0 {
 		return usagef("give a time such as 90s", "--timeout %s is no time", j.timeout)
 	}
@@ -194,14 +199,44 @@ func (a *app) report(f format, r api.Result) {
 		a.out.last(line(r), bound)
 	case formatText:
 		if r.Text != "" {
-			text := r.Text
-			if f, isFile := a.out.w.(*os.File); isFile && isTerminal(f) {
-				text = harmless(text)
-			}
-			a.out.last([]byte(strings.TrimSuffix(text, "\n")+"\n"), bound)
+			a.out.last(a.words(r.Text), bound)
 		}
 		fmt.Fprintln(a.stderr, facts(r))
 	}
+}
+
+// reportPassed writes what came of a turn that another follows: the result
+// object is the last one's.
+func (a *app) reportPassed(f format, r api.Result) {
+	r = resultOf(outcome{result: &r})
+	switch f {
+	case formatJSON:
+	case formatStream:
+		r.Kind = "turn" // there is one object of the type result
+		a.out.write(line(passedLine{Live: "state", State: "ended", Turn: *r.Turn, Result: r}))
+	case formatText:
+		if r.Text != "" {
+			a.out.write(a.words(r.Text))
+		}
+		fmt.Fprintln(a.stderr, facts(r))
+	}
+}
+
+// passedLine is a live frame (IFC-03) with the result of a turn that is not the
+// last.
+type passedLine struct {
+	Live   string     `json:"live"`
+	State  string     `json:"state"`
+	Turn   int        `json:"turn"`
+	Result api.Result `json:"result"`
+}
+
+// words is a model's text as stdout takes it.
+func (a *app) words(text string) []byte {
+	if f, isFile := a.out.w.(*os.File); isFile && isTerminal(f) {
+		text = harmless(text)
+	}
+	return []byte(strings.TrimSuffix(text, "\n") + "\n")
 }
 
 // attempt does everything between the command line and the result. Whatever
@@ -257,7 +292,7 @@ func (a *app) attempt(ctx context.Context, j job) outcome {
 func (a *app) drive(ctx context.Context, e *engine, j job, text string) outcome {
 	shows := make(chan *follower, 1)
 	d := &driver{
-		svc: e.svc, stops: a.stops, bounds: usualBounds().with(e.ending), keepInbox: !j.dropQueue,
+		svc: e.svc, stops: a.stops, bounds: usualBounds().with(e.ending), keepInbox: !j.dropQueue, drain: j.drain,
 		open: func(ctx context.Context) (api.SessionState, error) {
 			if j.find != "" {
 				s, err := resolve(ctx, e.svc, j.find)
@@ -269,11 +304,9 @@ func (a *app) drive(ctx context.Context, e *engine, j job, text string) outcome 
 			return e.svc.Open(ctx, j.open)
 		},
 		begin: func(ctx context.Context, s api.SessionState) (api.Submitted, error) {
-			if j.prompt == nil {
-				return e.svc.Continue(ctx, s.ID)
-			}
-			return e.svc.Submit(ctx, api.SubmitRequest{Session: s.ID, Input: event.UserInput{Content: event.TextOf(text)}, By: "run", Options: planOptions(j.plan)})
+			return j.begin(ctx, e.svc, s, text)
 		},
+		passed: func(r api.Result) { a.reportPassed(j.format, r) },
 		opened: func(s api.SessionState) {
 			a.sayRecovered(s.Recovered)
 			if j.format == formatStream {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -128,28 +129,70 @@ func sessionsShow(a *app) *cobra.Command {
 	return cmd
 }
 
+// shownTurn is a turn as the list of turns has it.
+type shownTurn struct {
+	number, retryOf int
+	kind            event.TurnKind
+	inputs          []event.InputID
+	hidden          bool
+	end             *event.TurnEnded
+}
+
+// showTurns lists the turns, those too that the model does not see any more.
 func (a *app) showTurns(ctx context.Context, svc api.Service, s api.SessionInfo) error {
-	inputs := map[event.InputID]string{}
+	texts := map[event.InputID]string{}
+	var turns []*shownTurn
+	var fault error // what could be read is shown all the same
 	for f, err := range svc.Records(ctx, s.ID, 0) {
 		if err != nil {
-			return err
+			fault = err
+			break
 		}
 		body, err := f.Record.Body()
 		if err != nil {
-			return err
+			fault = err
+			break
 		}
 		switch b := body.(type) {
+		case event.SessionForked:
+			a.print("forked from %s, %s\n", b.From, oneLine(b.Reason))
 		case event.InboxAccepted:
-			inputs[b.ID] = b.Input.Content.Text()
+			texts[b.ID] = b.Input.Content.Text()
+		case event.InboxEdited:
+			texts[b.ID] = b.Input.Content.Text()
 		case event.TurnStarted:
-			a.print("turn %d  %s\n", f.Record.Turn, clip(inputs[b.Input], 70))
+			turns = append(turns, &shownTurn{number: f.Record.Turn, retryOf: b.RetryOf, kind: b.Kind})
+		case event.InboxClaimed:
+			if n := len(turns); n > 0 {
+				turns[n-1].inputs = append(turns[n-1].inputs, b.ID)
+			}
+		case event.Rewound:
+			for _, t := range turns {
+				t.hidden = t.hidden || t.number >= b.From
+			}
 		case event.TurnEnded:
+			if n := len(turns); n > 0 {
+				turns[n-1].end = &b
+			}
+		default: // no more of a turn is listed
+		}
+	}
+	for _, t := range turns {
+		var words []string
+		for _, id := range t.inputs {
+			words = append(words, texts[id])
+		}
+		a.print("turn %d%s  %s\n", t.number, t.marks(), clip(strings.Join(words, " / "), 70))
+		if b := t.end; b != nil {
 			why := ""
 			if b.Reason != "" {
 				why = " (" + b.Reason + ")"
 			}
 			a.print("        %s%s, %d steps  %s\n", b.Outcome, why, b.Steps, clip(b.Text, 60))
 		}
+	}
+	if fault != nil {
+		return fault
 	}
 	switch s.State {
 	case "open_turn":
@@ -158,6 +201,24 @@ func (a *app) showTurns(ctx context.Context, svc api.Service, s api.SessionInfo)
 		a.say("the journal is %s; `ripcord log verify %s` shows where", s.State, s.ID)
 	}
 	return nil
+}
+
+// marks says what is special about a turn.
+func (t *shownTurn) marks() string {
+	var out []string
+	if t.kind != event.TurnInput {
+		out = append(out, string(t.kind))
+	}
+	if t.retryOf != 0 {
+		out = append(out, "retry of turn "+itoa(t.retryOf))
+	}
+	if t.hidden {
+		out = append(out, "hidden")
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(out, ", ") + ")"
 }
 
 // clip shortens text to n runes on one line.

@@ -55,7 +55,10 @@ func TestWrongUseIsRefusedWithOneSentence(t *testing.T) {
 		"log repair s_no": "add --dry-run", "log repair s_no --dry-run": "there is no session", "log repair s_no --set-aside 1-2": later,
 		"jobs kill j_no": "there is no job", "jobs logs j_no": "there is no job", "jobs list s_no": "there is no session",
 		"model serve /nonexistent/x": "cannot be read", "completion tcsh": "use bash, zsh", "version x": "",
-		"send s_1 --now x": later, "send --help": later, "run a --drain": later, "retry s_1": later, "rewind s_1": later, "fork s_1": later,
+		"send s_1": "", "send s_1 x": "there is no session s_1", "send s_1 x --now --next": "give one of them", "send s_1 x --file /nonexistent/x": "cannot be attached",
+		"send s_1 -": "the prompt is empty", "send s_1 x --soon": "see `ripcord send --help`", "retry": "no session is named", "retry s_1": "there is no session s_1", "retry s_1 --continue": "give one of them",
+		"rewind": "", "rewind s_1": "there is no session s_1", "rewind s_1 --turn -1": "count from 1", "fork": "", "fork s_1": "there is no session s_1", "fork s_1 --turn -1": "count from 1",
+		"compact": "", "compact s_1": "there is no session s_1",
 		"guard": "use one of replay", "guard replay": "", "guard replay s_no": "there is no session s_no", "guard replay /": "is no regular file", "sessions search x": later, "sessions export s_1": later, "sessions gc": later, "serve": later,
 		"acp": later, "attach s_1": later, "nodes": later, "routine list": later, "config": "use one of show", "config show x": "", "trust x": "", "trust --show --revoke": "give one of them",
 	} {
