@@ -1,0 +1,633 @@
+package turn_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/guard"
+	"github.com/ripcord-go/ripcord/interrupt"
+	"github.com/ripcord-go/ripcord/turn"
+)
+
+const (
+	tFirst = 30 * time.Second
+	tIdle  = 20 * time.Second
+)
+
+func stalling() turn.Options {
+	return turn.Options{Attempts: 3, Guards: turn.Guards{Stall: guard.StallLimits{First: tFirst, Idle: tIdle, Argument: 100}}}
+}
+
+// silence lets time pass until the stall timer runs out for good, and ends the
+// attempt as the session would.
+func (d *desk) silence() {
+	d.t.Helper()
+	for range 3 {
+		set, ok := timerOf(d, turn.TimerStall)
+		if !ok {
+			d.t.Fatalf("no stall timer is set; %v", d.s.Phase())
+		}
+		d.pass(set.After)
+		d.take()
+		d.tell(turn.Fired{Timer: turn.TimerStall})
+		if b, ok := last[turn.Break](d); ok {
+			d.tell(turn.Answered{Ticket: b.Ticket})
+			return
+		}
+	}
+	d.t.Fatal("the attempt is not ended")
+}
+
+// timerOf is the newest setting of a timer since the last take.
+func timerOf(d *desk, t turn.Timer) (turn.SetTimer, bool) {
+	for _, e := range slices.Backward(d.effects) {
+		if s, ok := e.(turn.SetTimer); ok && s.Timer == t {
+			return s, true
+		}
+	}
+	return turn.SetTimer{}, false
+}
+
+type facts struct {
+	Cut struct {
+		Assistant, Aborted bool
+		Calls              int
+		Tool               string
+		Argument           int
+		Silence            int64 `json:"silence_ms"`
+		Largest            int
+	}
+	Place    guard.Place
+	Limit    string
+	LimitMS  int64 `json:"limit_ms"`
+	Wake     *guard.WakeFacts
+	Decision guard.WakeDecision
+	Same     *guard.Place `json:"same_place"`
+}
+
+// verdicts are what the stall guard judged, oldest first.
+func (d *desk) verdicts() (names []string, all []facts) {
+	d.t.Helper()
+	for _, p := range payloads[event.GuardVerdict](d.t, d.recs) {
+		if p.Guard != "stall" {
+			continue
+		}
+		var f facts
+		if err := json.Unmarshal(p.Facts, &f); err != nil {
+			d.t.Fatal(err)
+		}
+		names, all = append(names, p.Verdict), append(all, f)
+	}
+	return names, all
+}
+
+// cutArgument streams a call whose arguments are cut behind n characters.
+func (d *desk) cutArgument(salt string, n int) {
+	d.t.Helper()
+	d.stream(event.CallStart{Block: 1, ID: "c" + salt + fmt.Sprint(len(d.recs)), Name: "write"}, event.ArgsDelta{Block: 1, Text: `{"content":"` + varied(n, salt)})
+}
+
+// proves GRD-01, B054, B057: two limits, one for the first event and one between
+// events, each named with its number; one timer a limit and not one an event
+func TestSilenceIsMeasuredFromTheLastUsefulEvent(t *testing.T) {
+	d := newDesk(t, stalling())
+	d.submit("go")
+	if s, _ := timerOf(d, turn.TimerStall); s.After != tFirst {
+		t.Errorf("the first limit is %v", s.After)
+	}
+	d.pass(tFirst - time.Second)
+	d.stream(event.TextDelta{Text: "abc"})
+	if s, _ := timerOf(d, turn.TimerStall); s.After != tIdle {
+		t.Errorf("the limit between events is %v", s.After)
+	}
+	ask := must[turn.Ask](d)
+	say := func(deltas ...event.Delta) (set int) {
+		for _, delta := range deltas {
+			for _, s := range all[turn.SetTimer](d.tell(turn.Streamed{Ticket: ask.Ticket, Delta: delta})) {
+				if s.Timer == turn.TimerStall {
+					set++
+				}
+			}
+		}
+		return set
+	}
+	d.pass(tIdle - time.Second) // reasoning, fragments and usage are life (B056)
+	n := int64(1)
+	if set := say(event.ReasoningDelta{Block: 1, Text: "x"}, event.CallStart{Block: 2, ID: "c1", Name: "bash"}, event.ArgsDelta{Block: 2, Text: "{"}, event.UsageDelta{Usage: event.Tokens{Output: &n}}); set != 0 {
+		t.Errorf("the timer was set %d times for four events", set)
+	}
+	d.pass(time.Second)
+	if set := all[turn.SetTimer](d.tell(turn.Fired{Timer: turn.TimerStall})); len(set) != 1 || set[0].After != tIdle-time.Second {
+		t.Errorf("set again for what is left: %+v", set)
+	}
+	say(event.TextDelta{}, event.ArgsDelta{Block: 2}, event.ReasoningDelta{Block: 1}) // empty ones are none
+	d.pass(tIdle - time.Second)
+	d.take()
+	d.tell(turn.Fired{Timer: turn.TimerStall})
+	d.tell(turn.Answered{Ticket: must[turn.Break](d).Ticket})
+	names, fs := d.verdicts()
+	if len(fs) != 1 || names[0] != string(guard.ArgTooSmall) || fs[0].Limit != "idle" || fs[0].LimitMS != tIdle.Milliseconds() || fs[0].Cut.Silence != tIdle.Milliseconds() {
+		t.Errorf("%v %+v", names, fs)
+	}
+	failed := payloads[event.AttemptFailed](t, d.recs)
+	if len(failed) != 1 || failed[0].Error.Code != event.FailStall || !strings.Contains(failed[0].Error.Message, "20s") || failed[0].RetryIn <= 0 {
+		t.Errorf("%+v", failed)
+	}
+}
+
+// proves B054, B061, GRD-01: an attempt that never says anything is asked again
+// so often, then the turn ends stalled with the first event's limit in its words
+func TestAProviderThatNeverAnswersEndsTheTurnStalled(t *testing.T) {
+	d := newDesk(t, stalling())
+	d.submit("go")
+	for range 3 {
+		d.silence()
+		if d.s.Phase() == turn.PhaseWaiting {
+			d.tell(turn.Fired{Timer: turn.TimerBackoff})
+		}
+	}
+	end := d.s.Turn.End
+	if end == nil || end.Outcome != event.TurnStalled || !strings.Contains(end.Error.Message, "no first event") || !strings.Contains(end.Error.Message, "30s") {
+		t.Fatalf("%+v", end)
+	}
+	if !end.Outcome.KeepsRetryPoint() || d.s.RetryPoint() != 1 || d.s.Turn.Asked != 3 {
+		t.Errorf("%d requests", d.s.Turn.Asked)
+	}
+}
+
+// proves B057, GRD-09: each limit can be switched off, and the guard with both
+func TestAStallLimitCanBeSwitchedOff(t *testing.T) {
+	o := stalling()
+	o.Guards.Stall.First = -1
+	d := newDesk(t, o)
+	d.submit("go")
+	if s, set := timerOf(d, turn.TimerStall); set {
+		t.Errorf("without a first limit: %+v", s)
+	}
+	d.stream(event.TextDelta{Text: "a"})
+	if s, _ := timerOf(d, turn.TimerStall); s.After != tIdle {
+		t.Errorf("%+v", s)
+	}
+	o = stalling()
+	o.Guards.OnStall = guard.Off
+	d = newDesk(t, o)
+	d.submit("go")
+	d.stream(event.TextDelta{Text: "a"})
+	d.tell(turn.Fired{Timer: turn.TimerStall})
+	d.trip(interrupt.UserSIGINT, "me")
+	d.cut()
+	if _, set := timerOf(d, turn.TimerStall); set || len(payloads[event.GuardVerdict](t, d.recs)) > 0 {
+		t.Error("a guard that is off measures")
+	}
+	o.Guards.OnStall = guard.Warn
+	d = newDesk(t, o)
+	d.submit("go")
+	for range 3 {
+		d.pass(time.Minute)
+		d.tell(turn.Fired{Timer: turn.TimerStall})
+	}
+	if n := len(payloads[event.GuardVerdict](t, d.recs)); n != 3 || len(all[turn.Break](d.effects)) > 0 {
+		t.Errorf("%d verdicts", n)
+	}
+}
+
+// proves GRD-01: a clock that jumps back is no silence and no promise of one; a
+// timer that is late by much ends no attempt that has spoken since
+func TestAClockThatJumpsIsNoStall(t *testing.T) {
+	d := newDesk(t, stalling())
+	d.submit("go")
+	d.stream(event.TextDelta{Text: "a"})
+	d.pass(-time.Hour)
+	d.take()
+	d.tell(turn.Fired{Timer: turn.TimerStall})
+	if s, _ := timerOf(d, turn.TimerStall); s.After != tIdle {
+		t.Errorf("the timer is set for %v", s.After)
+	}
+	d.pass(tIdle)
+	d.tell(turn.Fired{Timer: turn.TimerStall})
+	if _, ok := last[turn.Break](d); !ok {
+		t.Error("the silence behind the jump is not seen")
+	}
+}
+
+// proves TRN-10, GRD-01, GRD-02: an answer that is whole is an answer, also where
+// its connection stays open behind it
+func TestAWholeAnswerIsNoStall(t *testing.T) {
+	d := newDesk(t, stalling())
+	d.submit("go")
+	d.stream(event.TextDelta{Text: "all of it"}, event.Finish{Reason: event.FinishStop})
+	d.silence()
+	if end := d.s.Turn.End; end == nil || end.Outcome != event.TurnCompleted || end.Text != "all of it" {
+		t.Errorf("%v: %+v", d.s.Phase(), end)
+	}
+	if n, _ := d.verdicts(); len(n) > 0 {
+		t.Errorf("judged %v", n)
+	}
+}
+
+// proves B059, GRD-01, TRN-10: what a silent attempt had said is in the journal
+// and not in the answer that replaces it, nor is its half call
+func TestASilentAttemptIsReplacedByTheNextOne(t *testing.T) {
+	d := newDesk(t, stalling())
+	d.submit("go")
+	d.stream(event.TextDelta{Text: "Hello wor"}, event.CallStart{Block: 1, ID: "c1", Name: "bash"}, event.ArgsDelta{Block: 1, Text: `{"cm`})
+	d.silence()
+	d.tell(turn.Fired{Timer: turn.TimerBackoff})
+	d.say("Hello world")
+	same(t, event.Message{Role: event.RoleAssistant, Content: event.TextOf("Hello world")}, d.s.History[1])
+	if n := len(payloads[event.CallRequested](t, d.recs)); n > 0 || len(d.s.History) != 2 {
+		t.Errorf("%d calls, %+v", n, d.s.History)
+	}
+}
+
+// proves B061, GRD-04: the same words cut at the same place twice are not asked
+// for a third time, and the error says where; other words there, or the same
+// further on, are another cut
+func TestTheSamePlaceTwiceIsNotAskedForAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		first, second string
+		same          bool
+	}{
+		"the same":          {varied(40, "s"), varied(40, "s"), true},
+		"as long, not same": {varied(40, "s"), varied(40, "o"), false},
+		"the same, further": {varied(40, "s"), varied(4000, "s"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, stalling())
+			d.submit("go")
+			d.stream(event.TextDelta{Text: c.first})
+			d.silence()
+			d.tell(turn.Fired{Timer: turn.TimerBackoff})
+			d.stream(event.TextDelta{Text: c.second})
+			d.silence()
+			end := d.s.Turn.End
+			if (end != nil) != c.same {
+				t.Fatalf("%v: %+v", d.s.Phase(), end)
+			}
+			if c.same && (end.Outcome != event.TurnStalled || !strings.Contains(end.Error.Message, "same place")) {
+				t.Errorf("%+v", end)
+			}
+		})
+	}
+}
+
+// proves GRD-04: where a person stopped an answer is no place where a stream is
+// cut
+func TestWhereAPersonStoppedIsNoPlaceOfAStall(t *testing.T) {
+	d := newDesk(t, stalling())
+	d.submit("go")
+	d.stream(event.TextDelta{Text: varied(40, "s")})
+	d.trip(interrupt.UserSIGINT, "me")
+	d.cut()
+	if _, err := d.rewind(turn.Rewind{Retry: true}); err != nil {
+		t.Fatal(err)
+	}
+	d.stream(event.TextDelta{Text: varied(40, "s")})
+	d.silence()
+	if d.s.Phase() != turn.PhaseWaiting {
+		t.Errorf("%v: %+v", d.s.Phase(), d.s.Turn.End)
+	}
+}
+
+// proves GRD-02: for every message that is cut both answers are in the journal,
+// with all that they depend on, whoever cut it
+func TestEveryCutMessageIsJudgedWithItsNumbers(t *testing.T) {
+	word := func(d *desk) { d.stream(event.TextDelta{Text: "word"}) }
+	long := func(d *desk) { d.cutArgument("w", 500) }
+	for name, c := range map[string]struct {
+		opts     func(o *turn.Options)
+		play     func(d *desk)
+		end      func(d *desk)
+		verdict  guard.StallVerdict
+		decision guard.WakeDecision
+		limit    string
+	}{
+		"words, our timer": {play: word, end: (*desk).silence, verdict: guard.NoToolCall, limit: "idle"},
+		"a short argument": {play: func(d *desk) { d.cutArgument("w", 50) }, end: (*desk).silence, verdict: guard.ArgTooSmall, limit: "idle"},
+		"a long argument":  {play: long, end: (*desk).silence, verdict: guard.Stalled, decision: guard.Wake, limit: "idle"},
+		"the socket's timer": {play: long, end: func(d *desk) {
+			d.pass(16 * time.Second)
+			d.fail(event.Failure{Code: event.FailStall, Message: "silent"})
+		}, verdict: guard.Stalled, decision: guard.Wake, limit: "connection"},
+		"the socket's, active": {play: long, end: func(d *desk) {
+			d.pass(time.Second)
+			d.fail(event.Failure{Code: event.FailStall, Message: "silent"})
+		}, verdict: guard.StreamActive, limit: "connection"},
+		"a person":      {play: long, end: func(d *desk) { d.pass(18 * time.Second); d.trip(interrupt.UserSIGINT, "me"); d.cut() }, verdict: guard.Stalled, decision: guard.WakeByPerson},
+		"a quick one":   {play: long, end: func(d *desk) { d.pass(time.Second); d.trip(interrupt.UserSIGINT, "me"); d.cut() }, verdict: guard.StreamActive},
+		"the shutdown":  {play: long, end: func(d *desk) { d.pass(18 * time.Second); d.trip(interrupt.SystemShutdown, "close"); d.cut() }, verdict: guard.Stalled, decision: guard.WakeByPerson},
+		"the budget":    {play: long, end: func(d *desk) { d.pass(18 * time.Second); d.trip(interrupt.BudgetExceeded, "wall"); d.cut() }, verdict: guard.Stalled, decision: guard.WakeByPerson},
+		"switched off":  {opts: func(o *turn.Options) { o.Guards.NoWake = true }, play: long, end: (*desk).silence, verdict: guard.Stalled, decision: guard.WakeOff, limit: "idle"},
+		"the limit":     {opts: func(o *turn.Options) { o.Guards.Stall.InRow = -1 }, play: long, end: (*desk).silence, verdict: guard.Stalled, decision: guard.WakeLimit, limit: "idle"},
+		"an error stop": {play: long, end: func(d *desk) { d.pass(18 * time.Second); d.fail(event.Failure{Code: event.FailOverloaded}) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := stalling()
+			if c.opts != nil {
+				c.opts(&o)
+			}
+			d := newDesk(t, o)
+			d.submit("go")
+			c.play(d)
+			c.end(d)
+			names, fs := d.verdicts()
+			if c.verdict == "" { // retries own it
+				if len(names) > 0 {
+					t.Errorf("%v", names)
+				}
+				return
+			}
+			if len(names) != 1 || names[0] != string(c.verdict) || fs[0].Decision != c.decision || fs[0].Limit != c.limit {
+				t.Fatalf("%v %+v", names, fs)
+			}
+			if f := fs[0]; !f.Cut.Assistant || !f.Cut.Aborted || f.Place.Provider != "sim" || f.Place.Model != "m" || f.Place.Prefix == "" || (f.Wake != nil) != (c.verdict == guard.Stalled) {
+				t.Errorf("an input is missing: %+v", f)
+			}
+			woken := len(payloads[event.GuardWake](t, d.recs))
+			if (woken == 1) != (c.decision == guard.Wake) {
+				t.Errorf("%d wakes", woken)
+			}
+		})
+	}
+}
+
+// stall brings the machine to the end of a turn that asks for a wake, in front of
+// its hooks.
+func stall(t *testing.T, o turn.Options) *desk {
+	t.Helper()
+	d := newDesk(t, o)
+	d.noHooks = true
+	d.submit("go")
+	d.cutArgument("w", 500)
+	d.silence()
+	if d.s.Phase() != turn.PhaseEnding {
+		t.Fatalf("%v", d.s.Phase())
+	}
+	return d
+}
+
+// proves GRD-03, TRN-05: the notice is in the inbox in one write with the turn's
+// end, says its three parts with numbers, and its turn begins at once
+func TestAWakeIsWrittenWithTheEndOfItsTurn(t *testing.T) {
+	d := stall(t, stalling())
+	d.submit("later")
+	d.noHooks = false
+	d.take()
+	d.tell(turn.Hooked{})
+	var write []event.Record
+	for _, a := range all[turn.Append](d.effects) {
+		if len(payloads[event.TurnEnded](t, a.Records)) > 0 {
+			write = a.Records
+		}
+	}
+	if len(payloads[event.GuardWake](t, write)) != 1 || len(payloads[event.InboxAccepted](t, write)) != 1 {
+		t.Fatalf("written with the end: %+v", write)
+	}
+	got := d.texts()
+	notice := got[len(got)-1]
+	for _, part := range []string{"arguments of write: 500 characters", "nothing came for 20.0 s", "provider", "skeleton"} {
+		if !strings.Contains(notice, part) {
+			t.Errorf("the notice does not say %q: %s", part, notice)
+		}
+	}
+	if d.s.Turn.Kind != event.TurnWake || d.s.Turn.Number != 2 {
+		t.Errorf("turn %d is a %s", d.s.Turn.Number, d.s.Turn.Kind)
+	}
+	d.say("ok")
+	if got := d.texts(); got[len(got)-1] != "user: later" {
+		t.Errorf("what waited: %q", got)
+	}
+	d.say("ok")
+	if n := len(payloads[event.GuardWake](t, d.recs)); n != 1 {
+		t.Errorf("%d wakes", n)
+	}
+}
+
+// proves GRD-03: a person's stop before, while and as the turn converges wins:
+// nothing starts by itself; the notice is not lost where it was there already
+func TestAPersonsStopWinsOverAWake(t *testing.T) {
+	for name, c := range map[string]struct {
+		play   func(d *desk)
+		notice int
+	}{
+		"before the attempt has ended": {func(d *desk) {
+			d.submit("go")
+			d.cutArgument("w", 500)
+			d.pass(tIdle)
+			d.tell(turn.Fired{Timer: turn.TimerStall})
+			d.trip(interrupt.UserSIGINT, "me")
+			d.cut()
+			d.tell(turn.Hooked{})
+		}, 0},
+		"while its end is made": {func(d *desk) {
+			d.submit("go")
+			d.cutArgument("w", 500)
+			d.silence()
+			d.trip(interrupt.UserSIGINT, "me")
+			d.tell(turn.Hooked{})
+		}, 0},
+		"as it ended": {func(d *desk) {
+			d.submit("go")
+			d.cutArgument("w", 500)
+			d.silence()
+			for _, e := range d.s.Step(d.now, turn.Hooked{}) {
+				if a, ok := e.(turn.Append); ok {
+					d.recs = append(d.recs, a.Records...)
+				}
+			}
+			d.trip(interrupt.UserSIGINT, "me") // its coordinator had it before it was retired
+			d.tell(turn.Woken{})
+		}, 1},
+		"when the next turn is armed": {func(d *desk) {
+			d.submit("go")
+			d.cutArgument("w", 500)
+			d.silence()
+			for _, in := range []turn.Input{turn.Hooked{}, turn.Woken{}} {
+				for _, e := range d.s.Step(d.now, in) {
+					if a, ok := e.(turn.Append); ok {
+						d.recs = append(d.recs, a.Records...)
+					}
+				}
+			}
+			d.trip(interrupt.UserSIGINT, "me")
+			d.tell(turn.Woken{})
+			d.tell(turn.Hooked{})
+		}, 0},
+		"behind the machine's own": {func(d *desk) {
+			d.submit("go")
+			d.stream(event.CallStart{Block: 5, ID: "c9", Name: "read"}, event.ArgsDelta{Block: 5, Text: "{}"}, event.CallEnd{Block: 5})
+			d.allow("c9")
+			_ = d.begin("c9")
+			d.stream(event.CallStart{Block: 6, ID: "c10", Name: "read"}, event.ArgsDelta{Block: 6, Text: `{"content":"` + varied(500, "w")})
+			d.silence()
+			d.tripFor()
+			d.trip(interrupt.UserSIGINT, "me")
+			_ = d.end("c9", ended(event.CallStopped))
+			d.tell(turn.Hooked{})
+		}, 0},
+		"clearing what waits": {func(d *desk) {
+			d.submit("go")
+			d.cutArgument("w", 500)
+			d.silence()
+			for _, e := range d.s.Step(d.now, turn.Hooked{}) {
+				if a, ok := e.(turn.Append); ok {
+					d.recs = append(d.recs, a.Records...)
+				}
+			}
+			d.tell(turn.Clear{By: "me"})
+			d.tell(turn.Woken{})
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, stalling())
+			d.noHooks = true
+			c.play(d)
+			if d.s.Phase() != turn.PhaseIdle {
+				t.Fatalf("%v after %s", d.s.Phase(), d.types())
+			}
+			if n := len(d.waitingIDs()); n != c.notice || len(d.s.Held()) != n {
+				t.Errorf("%d notices wait, held %v", n, d.s.Held())
+			}
+			if n := d.s.Turn.Number; n > 1 && name != "when the next turn is armed" {
+				t.Errorf("%d turns", n)
+			}
+			if d.s.Turn.Asked > 1 {
+				t.Errorf("asked again")
+			}
+		})
+	}
+}
+
+// proves GRD-03, TRN-20: the machine's own stop of what ran beside a silent stream
+// is no person's: the wake follows
+func TestAStallBesideARunningCallStillWakes(t *testing.T) {
+	d := newDesk(t, stalling())
+	d.submit("go")
+	d.stream(event.CallStart{Block: 5, ID: "c9", Name: "read"}, event.ArgsDelta{Block: 5, Text: "{}"}, event.CallEnd{Block: 5})
+	d.allow("c9")
+	_ = d.begin("c9")
+	d.stream(event.CallStart{Block: 6, ID: "c10", Name: "read"}, event.ArgsDelta{Block: 6, Text: `{"content":"` + varied(500, "w")})
+	d.silence()
+	d.tripFor()
+	if err := d.end("c9", ended(event.CallStopped)); err != nil {
+		t.Fatal(err)
+	}
+	if d.s.Turn.Kind != event.TurnWake {
+		t.Errorf("%v: %s", d.s.Phase(), d.types())
+	}
+	valid(t, must[turn.Ask](d).Messages)
+}
+
+// proves GRD-03: nothing is woken on a session that closes
+func TestAClosingSessionIsNotWoken(t *testing.T) {
+	d := stall(t, stalling())
+	d.tell(turn.CloseSession{})
+	d.noHooks = false
+	d.tell(turn.Hooked{})
+	if d.s.Phase() != turn.PhaseIdle || len(payloads[event.GuardWake](t, d.recs)) > 0 {
+		t.Errorf("%v: %s", d.s.Phase(), d.types())
+	}
+}
+
+// proves GRD-02, GRD-03: three wakes in a row, with a pause between them; a turn
+// that completes, or a person's word, counts anew
+func TestWakesInARowAreBounded(t *testing.T) {
+	o := stalling()
+	o.Guards.Stall.Cooldown = time.Nanosecond
+	d := newDesk(t, o)
+	d.submit("go")
+	stallOnce := func(n int) {
+		d.cutArgument(fmt.Sprintf("w%d", n), 500)
+		d.silence()
+	}
+	for n := range 3 {
+		stallOnce(n)
+		if d.s.Turn.Kind != event.TurnWake {
+			t.Fatalf("wake %d did not come: %+v", n+1, d.s.Turn)
+		}
+	}
+	stallOnce(3)
+	if _, fs := d.verdicts(); fs[len(fs)-1].Decision != guard.WakeLimit || fs[len(fs)-1].Wake.InRow != 3 || d.s.Phase() != turn.PhaseIdle {
+		t.Fatalf("%+v", fs[len(fs)-1])
+	}
+	d.submit("a person's word")
+	stallOnce(4)
+	if _, fs := d.verdicts(); fs[len(fs)-1].Decision != guard.Wake || d.s.Wakes.InRow != 1 {
+		t.Errorf("behind a person's word: %+v", fs[len(fs)-1])
+	}
+	d.say("done")
+	if d.s.Wakes.InRow != 0 {
+		t.Errorf("behind a turn that completed: %+v", d.s.Wakes)
+	}
+}
+
+// proves GRD-02: a wake too soon after the last one is left out, and says so
+func TestAWakeTooSoonIsLeftOut(t *testing.T) {
+	o := stalling()
+	o.Guards.Stall.Cooldown = time.Hour
+	d := newDesk(t, o)
+	d.submit("go")
+	d.cutArgument("a", 500)
+	d.silence()
+	d.cutArgument("b", 500)
+	d.silence()
+	if _, fs := d.verdicts(); fs[1].Decision != guard.WakeCooldown || fs[1].Wake.Since != tIdle.Milliseconds() || d.s.Phase() != turn.PhaseIdle {
+		t.Errorf("%+v", fs[1])
+	}
+}
+
+// proves GRD-04: the second cut at one place says so with both numbers, and what
+// the longest argument was that ever came through
+func TestAWakeSaysWhatIsKnownOfThePlace(t *testing.T) {
+	o := stalling()
+	o.Guards.Stall.Cooldown = time.Nanosecond
+	o.Tools = map[string]turn.Traits{"write": {}}
+	d := newDesk(t, o)
+	d.submit("go")
+	d.stream(event.CallStart{Block: 1, ID: "c1", Name: "write"}, event.ArgsDelta{Block: 1, Text: `{"content":"` + varied(300, "k") + `"}`}, event.CallEnd{Block: 1})
+	d.finish(event.FinishTools)
+	d.ran("c1")
+	for range 2 {
+		d.cutArgument("w", 500)
+		d.silence()
+	}
+	got := d.texts()
+	notice := got[len(got)-1]
+	for _, part := range []string{"second cut at the same place (500 and 500 characters)", "had 300 characters"} {
+		if !strings.Contains(notice, part) {
+			t.Errorf("%q is not in %s", part, notice)
+		}
+	}
+}
+
+// proves TRN-06, GRD-01: an attempt that a guard ended and that never answers is
+// fenced after the grace; its late words change nothing
+func TestABreakWhoseAnswerNeverComesIsFenced(t *testing.T) {
+	d := newDesk(t, stalling())
+	d.submit("go")
+	d.stream(event.TextDelta{Text: "a"})
+	d.pass(tIdle)
+	d.take()
+	d.tell(turn.Fired{Timer: turn.TimerStall})
+	dead := must[turn.Break](d).Ticket
+	if _, set := timerOf(d, turn.TimerGrace); !set {
+		t.Fatal("no grace is set")
+	}
+	d.tell(turn.Streamed{Ticket: dead, Delta: event.TextDelta{Text: "late"}})
+	d.tell(turn.Fired{Timer: turn.TimerGrace})
+	if d.s.Phase() != turn.PhaseWaiting {
+		t.Fatalf("%v", d.s.Phase())
+	}
+	d.tell(turn.Answered{Ticket: dead})
+	d.tell(turn.Fired{Timer: turn.TimerBackoff})
+	d.tell(turn.Answered{Ticket: dead, Failure: &event.Failure{Code: event.FailAuth}})
+	d.say("done")
+	if d.s.Turn.End.Outcome != event.TurnCompleted || d.s.Turn.End.Text != "done" {
+		t.Errorf("%+v", d.s.Turn.End)
+	}
+}
