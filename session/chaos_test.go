@@ -480,6 +480,10 @@ func (c *chaos) holds() {
 			ends[rec.Turn]++
 		case event.InboxDropped:
 			dropped[p.ID] = true
+		case event.InboxAccepted:
+			for _, id := range p.Replaces {
+				dropped[id] = true
+			}
 		case event.CallStarted:
 			ran[rec.Call] = true
 		}

@@ -162,6 +162,9 @@ func (l *Live) perform(effects []turn.Effect) {
 				refused = append(refused, e.Token)
 				e.Err, e.Value = &turn.RefusedError{Failure: *failed}, nil
 			}
+			l.mu.Lock() // who is answered may look at once
+			l.showInbox(false)
+			l.mu.Unlock()
 			l.reply(e.Token, answer{e.Value, e.Err})
 		default:
 			if failed != nil {
@@ -394,12 +397,7 @@ func (l *Live) refresh(before turn.Phase) {
 	l.status.Stopping = s.Stopping()
 	l.status.Approvals = qs
 	l.status.Seq = s.Last()
-	if n := s.Box.Changes(); n != l.shownAt || before != s.Phase() {
-		l.shownAt = n
-		l.waiting, l.heldIDs = s.Waits()
-		l.status.Held = s.Held()
-		l.status.Retryable = s.Phase() == turn.PhaseIdle && s.RetryPoint() != 0
-	}
+	l.showInbox(before != s.Phase())
 	l.status.Storage = l.storage()
 	if s.Turn != nil {
 		l.status.Turn = s.Turn.Number
@@ -407,4 +405,18 @@ func (l *Live) refresh(before turn.Phase) {
 	if before != s.Phase() && s.Phase() == turn.PhaseIdle {
 		l.hub.wakeAll()
 	}
+}
+
+// showInbox renews what is shown of the inbox if it has changed, or may have; mu
+// is held.
+func (l *Live) showInbox(anyway bool) {
+	s := l.state
+	n := s.Box.Changes()
+	if n == l.shownAt && !anyway {
+		return
+	}
+	l.shownAt = n
+	l.waiting, l.heldIDs = s.Waits()
+	l.status.Held = s.Held()
+	l.status.Retryable = s.Phase() == turn.PhaseIdle && s.RetryPoint() != 0
 }

@@ -21,7 +21,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const answers = `answer always if user quick
+const answers = `answer always if user "Summarize the conversation"
+  text all of it
+  finish stop
+answer always if user quick
   text fine
   usage 3 1
   finish stop
@@ -50,7 +53,7 @@ func (danger) Execute(context.Context, *tool.Call) (tool.Result, error) {
 
 // The runtime keeps the contract, in process and over a control socket.
 //
-// proves IFC-07, IFC-08, TRN-14, API-01 (a client that leaves stops no turn)
+// proves IFC-07, IFC-08, TRN-13, TRN-14, TRN-18, RTY-10, API-01 (a client that leaves stops no turn)
 func TestTheRuntimeKeepsTheContract(t *testing.T) {
 	apitest.Run(t, func(t *testing.T) (api.Service, apitest.Script) {
 		script, err := scripted.Parse(answers)
@@ -82,6 +85,6 @@ func TestTheRuntimeKeepsTheContract(t *testing.T) {
 			_ = m.Close()
 			_ = server.Close()
 		})
-		return rt, apitest.Script{Quick: "quick", Answer: "fine", Slow: "slow", Ask: "ask", Cwd: t.TempDir()}
+		return rt, apitest.Script{Quick: "quick", Answer: "fine", Slow: "slow", Ask: "ask", Summary: true, Cwd: t.TempDir()}
 	})
 }

@@ -19,7 +19,9 @@ type Script struct {
 	Answer string // with this text
 	Slow   string // its turn starts to answer, then works until it is interrupted
 	Ask    string // its turn asks for an approval and completes once it is allowed; empty: not tested
-	Cwd    string // workspace for new sessions
+	// Summary says that a request for a summary is answered with one.
+	Summary bool
+	Cwd     string // workspace for new sessions
 }
 
 // Open makes a new service for one subtest and cleans up by t.
@@ -82,6 +84,13 @@ func suite(t *testing.T, open Open) {
 		{"held input is reported and not lost", holds},
 		{"an approval is decided once", approves},
 		{"a session is listed, verified and deleted", lists},
+		{"an input goes where its priority says", priorities},
+		{"what waits can be changed until a turn takes it", inboxes},
+		{"a picture steers no running turn", media},
+		{"the last turn is asked again with its own input", retries},
+		{"turns are hidden and their input comes back", rewinds},
+		{"a summary is a turn that can be stopped", compacts},
+		{"a copy of a session goes its own way", forks},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			svc, sc := open(t)
@@ -151,9 +160,12 @@ func (e env) outcome(r api.Result, want event.TurnOutcome) {
 	}
 }
 
-// started waits until the slow turn has said something, so that an interrupt
-// meets a running turn.
-func (e env) started() {
+// started waits until the slow turn, the session's first, has asked its model,
+// so that an interrupt meets a running turn.
+func (e env) started() { e.Helper(); e.startedAs(1) }
+
+// startedAs waits for it as turn n.
+func (e env) startedAs(n int) {
 	e.Helper()
 	ctx, cancel := context.WithCancel(e.ctx)
 	defer cancel()
@@ -161,7 +173,7 @@ func (e env) started() {
 		if err != nil {
 			e.Fatalf("follow: %v", err)
 		}
-		if f.Record != nil && f.Record.Type == event.TypeModelRequest {
+		if f.Record != nil && f.Record.Type == event.TypeModelRequest && f.Record.Turn == n {
 			return
 		}
 	}
