@@ -35,10 +35,13 @@ func (l *lab) rounds(n int) int { return max(5, int(float64(n)*l.scale)) }
 func main() {
 	proc.Main()
 	if how := os.Getenv(asServer); how != "" {
+		if how == chunks {
+			os.Exit(serveChunks())
+		}
 		os.Exit(serveTools(how))
 	}
 	quick := flag.Bool("quick", false, "a tenth of the rounds")
-	only := flag.String("only", "", "figures to measure, by id or name (stops, kills, terminals, agents, mcp, wires, eager, durable, calls, loop, cold), comma-separated")
+	only := flag.String("only", "", "figures to measure, by id or name (stops, kills, terminals, agents, mcp, wires, eager, durable, calls, stream, density, loop, stall, cold), comma-separated")
 	profile := flag.String("cpuprofile", "", "file for a CPU profile of the run")
 	dir := flag.String("dir", "", "folder on the disk to measure; default: a temporary one")
 	flag.Parse()
@@ -77,7 +80,8 @@ func run(ctx context.Context, dir, only string, quick bool) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "id\tfigure\ttarget\tmeasured\tfloor in the same run\t")
 	for _, m := range l.measures() {
-		if chosen := strings.Split(only, ","); only != "" && !slices.Contains(chosen, m.id) && !slices.Contains(chosen, m.name) {
+		family, _, _ := strings.Cut(m.name, "-")
+		if chosen := strings.Split(only, ","); only != "" && !slices.Contains(chosen, m.id) && !slices.Contains(chosen, m.name) && !slices.Contains(chosen, family) {
 			continue
 		}
 		rows, err := m.f(ctx)
@@ -98,7 +102,7 @@ func run(ctx context.Context, dir, only string, quick bool) error {
 
 // measure makes the rows of one or more figures.
 type measure struct {
-	id, name string // either chooses it
+	id, name string // either chooses it, and what stands before a dash in the name
 	f        func(context.Context) ([]figure, error)
 }
 
@@ -106,7 +110,7 @@ func (l *lab) measures() []measure {
 	return []measure{
 		{"BEN-01", "stops", l.stops}, {"BEN-01", "kills", l.kills}, {"BEN-01", "terminals", l.terminals},
 		{"BEN-01", "agents", l.agents}, {"BEN-01", "mcp", l.servers}, {"BEN-02", "wires", l.wires}, {"TOL-09", "eager", l.eager},
-		{"BEN-04", "durable", l.durable}, {"BEN-04", "calls", l.calls}, {"BEN-09", "loop", l.loop}, {"BEN-12", "cold", l.cold},
+		{"BEN-04", "durable", l.durable}, {"BEN-04", "calls", l.calls}, {"BEN-06", "stream-pass", l.pass}, {"BEN-06", "stream-crowd", l.crowd}, {"BEN-08", "density", l.density}, {"BEN-09", "loop", l.loop}, {"BEN-10", "stall", l.stalls}, {"BEN-12", "cold", l.cold},
 	}
 }
 

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ripcord-go/ripcord/event"
 )
@@ -90,6 +91,9 @@ func (l *Ledger) judge(recs []event.Record) error {
 
 // Wrote takes a draft into the account: its lines stand behind the tip.
 func (l *Ledger) Wrote(lines []byte, at Place) {
+	if n := len(l.pending) + len(lines); n > cap(l.pending) && cap(l.pending) > 0 {
+		l.pending = slices.Grow(l.pending, max(len(lines), cap(l.pending))) // a long answer is one batch
+	}
 	l.pending = append(l.pending, lines...)
 	l.tip = at
 }
@@ -104,7 +108,7 @@ func (l *Ledger) Synced() {
 		l.batch++
 	}
 	l.acked = l.tip
-	if cap(l.pending) > 1<<16 { // one large batch must not stay in memory
+	if cap(l.pending) > 1<<10 { // a session that waits holds no batch
 		l.pending = nil
 	}
 	l.pending = l.pending[:0]

@@ -21,6 +21,7 @@ func (s *State) woken() {
 	switch {
 	case s.phase == PhaseEnding && s.turn == 0:
 		s.to(PhaseIdle)
+		s.watch = watch{} // a session that waits holds no guards' windows
 		s.after()
 	case s.phase == PhaseArmed:
 		s.start()
@@ -155,7 +156,7 @@ func (s *State) answered(in Answered) {
 	if s.open == nil || in.Ticket != s.attempt.ticket || !s.attempt.running {
 		return
 	}
-	s.attempt.running = false
+	s.attempt.running, s.watch.streams = false, nil
 	s.do(StopTimer{TimerStall})
 	broke := s.attempt.broke
 	switch {

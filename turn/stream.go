@@ -128,6 +128,9 @@ func (s *State) put(c event.Chunk, text string) {
 		*p = pack{open: true, chunk: c, start: s.now}
 		s.do(SetTimer{TimerPack, s.opts.PackTime})
 	}
+	if len(text) > 256 { // it comes in large pieces
+		p.text.Grow(s.opts.PackBytes + len(text) - p.text.Len())
+	}
 	p.marks = append(p.marks, event.Mark{Off: p.text.Len(), MS: s.now.Sub(p.start).Milliseconds()})
 	p.text.WriteString(text)
 	if p.text.Len() >= s.opts.PackBytes || len(p.marks) >= packMarks {
