@@ -276,9 +276,9 @@ func TestEscEscIdleOpensThePicker(t *testing.T) {
 	for range 50 {
 		p.key("esc")
 		p.pass(20 * time.Millisecond)
-	}
-	if p.c.layer != noLayer {
-		t.Fatal("a burst opened the list")
+		if p.c.layer != noLayer {
+			t.Fatal("a burst opened the list")
+		}
 	}
 	p.pass(time.Second)
 	p.key("esc")
