@@ -20,7 +20,7 @@ type Entry struct {
 // Box is the fold. The zero value is an empty inbox. Taking what stands first,
 // and adding at the end, cost the same however much waits.
 type Box struct {
-	lines   [3][]*Entry // what waits, a line for each priority, in order
+	lines   [3][]*Entry // what waits, a line for each priority, in order; what stands in one is never changed: views share it
 	waiting map[event.InputID]*Entry
 	known   map[event.InputID]bool
 	keys    map[string]event.InputID
@@ -64,8 +64,7 @@ func (b *Box) Apply(seq event.Seq, p event.Payload) error {
 		if e == nil {
 			return fmt.Errorf("input %s is edited but does not wait", p.ID)
 		}
-		e.Input = p.Input
-		b.changes++
+		b.reword(e, p.Input)
 	}
 	return nil
 }
@@ -133,7 +132,11 @@ func (b *Box) insert(e *Entry) {
 	if at > 0 && (*line)[at-1].Seq > e.Seq {
 		at, _ = slices.BinarySearchFunc(*line, e.Seq, bySeq)
 	}
-	*line = slices.Insert(*line, at, e)
+	if at == len(*line) {
+		*line = append(*line, e)
+	} else {
+		*line = slices.Concat((*line)[:at], []*Entry{e}, (*line)[at:])
+	}
 	b.waiting[e.ID] = e
 	b.changes++
 }
@@ -145,13 +148,46 @@ func (b *Box) remove(e *Entry) {
 	line := &b.lines[rank(e.Priority)]
 	switch at, _ := slices.BinarySearchFunc(*line, e.Seq, bySeq); at {
 	case 0: // the usual one: nothing is moved
-		(*line)[0] = nil
 		*line = (*line)[1:]
 	default:
-		*line = slices.Delete(*line, at, at+1)
+		*line = slices.Concat((*line)[:at], (*line)[at+1:])
 	}
 	delete(b.waiting, e.ID)
 	b.changes++
+}
+
+// reword gives a waiting entry other words.
+func (b *Box) reword(old *Entry, in event.UserInput) {
+	e := *old
+	e.Input = in
+	line := &b.lines[rank(e.Priority)]
+	at, _ := slices.BinarySearchFunc(*line, e.Seq, bySeq)
+	*line = slices.Clone(*line)
+	(*line)[at], b.waiting[e.ID] = &e, &e
+	b.changes++
+}
+
+// View is what waited when it was taken. It never changes, and costs nothing to
+// take; the zero value is empty.
+type View struct{ lines [3][]*Entry }
+
+// View returns what waits now.
+func (b *Box) View() (v View) {
+	for i, line := range b.lines {
+		v.lines[i] = slices.Clip(line)
+	}
+	return v
+}
+
+// Entries returns what waited, in order. The slice is the caller's.
+func (v View) Entries() []Entry {
+	out := make([]Entry, 0, len(v.lines[0])+len(v.lines[1])+len(v.lines[2]))
+	for _, line := range v.lines {
+		for _, e := range line {
+			out = append(out, *e)
+		}
+	}
+	return out
 }
 
 // Changes counts what happened to the inbox: while it stands still, [Box.Waiting]

@@ -66,7 +66,7 @@ type Live struct {
 	callers map[event.InputID]context.Context
 	status  Status
 	stray   map[string]string      // cut off and still running
-	waiting []inbox.Entry          // replaced by each step that changed it, never changed
+	waiting inbox.View             // replaced by each step that changed it, never changed
 	heldIDs map[event.InputID]bool // of them
 	shownAt int                    // the inbox's changes when they were taken
 

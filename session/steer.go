@@ -76,7 +76,7 @@ func (l *Live) Compact(ctx context.Context, by string) (event.InputID, error) {
 func (l *Live) Waiting() (waiting []inbox.Entry, held map[event.InputID]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.waiting, l.heldIDs
+	return l.waiting.Entries(), l.heldIDs
 }
 
 // join makes the active turn stoppable by inputs that have entered it.

@@ -467,18 +467,16 @@ func (s *State) Held() []string {
 }
 
 // Waits returns what waits, in order, and which of it is held.
-func (s *State) Waits() ([]inbox.Entry, map[event.InputID]bool) {
-	waiting := s.Box.Waiting()
-	if len(s.held) == 0 {
-		return waiting, nil
-	}
-	held := make(map[event.InputID]bool, len(s.held))
-	for _, e := range waiting {
-		if s.held[e.ID] {
-			held[e.ID] = true
+func (s *State) Waits() (waiting inbox.View, held map[event.InputID]bool) {
+	for id, is := range s.held {
+		if _, waits := s.Box.Get(id); is && waits {
+			if held == nil {
+				held = make(map[event.InputID]bool, len(s.held))
+			}
+			held[id] = true
 		}
 	}
-	return waiting, held
+	return s.Box.View(), held
 }
 
 // after looks for the next turn once one has ended.
