@@ -14,6 +14,8 @@ import (
 	"github.com/ripcord-go/ripcord/guard"
 	"github.com/ripcord-go/ripcord/journal"
 	"github.com/ripcord-go/ripcord/journal/file"
+	"github.com/ripcord-go/ripcord/model/anthropic"
+	"github.com/ripcord-go/ripcord/model/openai"
 	"github.com/ripcord-go/ripcord/model/scripted"
 	"github.com/ripcord-go/ripcord/turn"
 )
@@ -24,8 +26,16 @@ const (
 	pingers    = 20
 )
 
+func responses(url string) (closable, error) {
+	return openai.NewResponses(openai.Config{BaseURL: url, Model: "bench"})
+}
+
+func messages(url string) (closable, error) {
+	return anthropic.New(anthropic.Config{BaseURL: url, Model: "bench"})
+}
+
 // guarded is a rig whose stall guard has these limits, and which asks once.
-func (l *lab) guarded(script string, limits guard.StallLimits) (*rig, error) {
+func (l *lab) guarded(dial dialling, script string, limits guard.StallLimits) (*rig, error) {
 	dir, err := os.MkdirTemp(l.dir, "rig-")
 	if err != nil {
 		return nil, err
@@ -38,7 +48,7 @@ func (l *lab) guarded(script string, limits guard.StallLimits) (*rig, error) {
 	if r.server, err = scripted.NewServer(sc, scripted.Options{Lenient: true}); err != nil {
 		return nil, err
 	}
-	if r.model, err = chat(r.server.URL()); err != nil {
+	if r.model, err = dial(r.server.URL()); err != nil {
 		return nil, err
 	}
 	store, err := file.Open(dir, file.Options{Check: func() journal.Checker { return turn.Check() }})
@@ -70,15 +80,25 @@ func (l *lab) stalls(ctx context.Context) (rows []figure, err error) {
 		}
 		rows = append(rows, figure{"BEN-10", "stall found after its limit: " + c.what, "+ ≤ 100 ms, p99", "+ " + s.String(), "", s.at(.99) <= 100*time.Millisecond})
 	}
-	for _, c := range []struct{ what, script string }{
-		{"with token counts", "answer always\n  text one two\n  usage 1 2\n  finish stop\n  hang\n"},
-		{"without them", "answer always\n  text one two\n  finish stop\n  hang\n"},
+	for _, c := range []struct {
+		what, script string
+		dial         dialling
+		extra        time.Duration // that the driver waits for counts
+	}{
+		{"chat completions", "answer always\n  text one two\n  finish stop\n  usage 1 2\n  hang\n", chat, 0},
+		{"responses", "answer always\n  text one two\n  usage 1 2\n  finish stop\n  hang\n", responses, 0},
+		{"messages", "answer always\n  text one two\n  usage 1 2\n  finish stop\n" + `  raw "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"` + "\n  hang\n", messages, 0},
+		{"chat completions without the token counts that were asked for", "answer always\n  text one two\n  finish stop\n  hang\n", chat, 500 * time.Millisecond},
 	} {
-		s, err := l.finishes(ctx, c.script, l.rounds(60))
+		s, err := l.finishes(ctx, c.dial, c.script, l.rounds(60))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.what, err)
 		}
-		rows = append(rows, figure{"BEN-10", "finish obeyed while the socket stays open, " + c.what, "≤ 50 ms, p99", s.String(), "", s.at(.99) <= 50*time.Millisecond})
+		most, target := c.extra+50*time.Millisecond, "≤ 50 ms, p99"
+		if c.extra > 0 {
+			target = fmt.Sprintf("≤ the wait of %s for them + 50 ms, p99", short(c.extra))
+		}
+		rows = append(rows, figure{"BEN-10", "finish obeyed while the socket stays open: " + c.what, target, s.String(), "", s.at(.99) <= most})
 	}
 	f, err := l.pings(ctx)
 	return append(rows, f), err
@@ -87,7 +107,7 @@ func (l *lab) stalls(ctx context.Context) (rows []figure, err error) {
 // silences runs turns that stall and returns by how much each was found late,
 // counted from when its last word came.
 func (l *lab) silences(ctx context.Context, script string, limits guard.StallLimits, n int) (out sample, err error) {
-	r, err := l.guarded(script, limits)
+	r, err := l.guarded(chat, script, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -145,8 +165,8 @@ func (r *rig) verdict(ctx context.Context) (asked, last, found time.Time, err er
 
 // finishes runs turns whose socket stays open and returns how long each took
 // from its last words to its end.
-func (l *lab) finishes(ctx context.Context, script string, n int) (out sample, err error) {
-	r, err := l.guarded(script, guard.StallLimits{})
+func (l *lab) finishes(ctx context.Context, dial dialling, script string, n int) (out sample, err error) {
+	r, err := l.guarded(dial, script, guard.StallLimits{})
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +215,7 @@ func (l *lab) finishes(ctx context.Context, script string, n int) (out sample, e
 // that has no limits, and then an answer.
 func (l *lab) pings(ctx context.Context) (_ figure, err error) {
 	long := time.Duration(float64(pingFor) * l.scale)
-	r, err := l.guarded(fmt.Sprintf("answer always\n  (P W(1s)) x %d\n  text done\n  usage 1 1\n  finish stop\n", int(long/time.Second)), guard.StallLimits{First: -1, Idle: -1})
+	r, err := l.guarded(chat, fmt.Sprintf("answer always\n  (P W(1s)) x %d\n  text done\n  usage 1 1\n  finish stop\n", int(long/time.Second)), guard.StallLimits{First: -1, Idle: -1})
 	if err != nil {
 		return figure{}, err
 	}

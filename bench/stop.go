@@ -17,8 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ripcord-go/ripcord/api"
-	"github.com/ripcord-go/ripcord/model/anthropic"
-	"github.com/ripcord-go/ripcord/model/openai"
 	"github.com/ripcord-go/ripcord/proc"
 	"github.com/ripcord-go/ripcord/tool"
 	"github.com/ripcord-go/ripcord/tool/terminal"
@@ -45,12 +43,7 @@ func (l *lab) wires(ctx context.Context) (out []figure, err error) {
 		dial dialling
 	}{
 		{"chat completions", chat},
-		{"responses", func(url string) (closable, error) {
-			return openai.NewResponses(openai.Config{BaseURL: url, Model: "bench"})
-		}},
-		{"messages", func(url string) (closable, error) {
-			return anthropic.New(anthropic.Config{BaseURL: url, Model: "bench"})
-		}},
+		{"responses", responses}, {"messages", messages},
 	} {
 		ends, gone, _, err := l.streaming(ctx, w.dial, 500)
 		if err != nil {
