@@ -42,6 +42,9 @@ func (c *chat) ended(now time.Time, e ending) block {
 	if c.turn.fails > 0 {
 		out = append(out, row("model", counted(c.turn.fails, "attempt")+" failed before this"))
 	}
+	if used := c.turn.used.String(); used != "" {
+		out = append(out, row("tokens", strings.TrimPrefix(used, " · ")))
+	}
 	for i := range c.turn.calls {
 		k := c.turn.calls[i]
 		word := verdict(k)

@@ -254,6 +254,9 @@ func (c *chat) settle(now time.Time, d event.Decision) []effect {
 	c.unask(q.ID, "")
 	if d == event.Abort {
 		c.phase, c.turn.asked, c.freed = stopping, now, false
+		if c.onInterrupt == Drop && len(c.inbox) > 0 { // the answer stops the turn, it drops nothing
+			return []effect{clearInbox{}, decide{api.DecideRequest{Session: c.session, Approval: q.ID, Decision: d, By: who}}}
+		}
 	}
 	return []effect{decide{api.DecideRequest{Session: c.session, Approval: q.ID, Decision: d, By: who}}}
 }

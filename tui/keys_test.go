@@ -318,3 +318,54 @@ func TestOtherEncodingsOfTheSameKeys(t *testing.T) {
 		})
 	}
 }
+
+// proves TUI-01, TRN-13: send-now, where a terminal can report its keys
+func TestSendNowIsReadInEveryEncoding(t *testing.T) {
+	for name, key := range map[string]string{"Alt+Enter": "\x1b\r", "kitty Alt+Enter": "\x1b[13;3u", "kitty Ctrl+Enter": "\x1b[13;5u", "modifyOtherKeys": "\x1b[27;5;13~"} {
+		t.Run(name, func(t *testing.T) {
+			c := start(t)
+			c.shows("enter send")
+			c.typed("silent\r")
+			c.shows("esc interrupt")
+			c.typed("hello")
+			c.shows("› hello")
+			c.typed(key)
+			c.wants(`submit "hello" now`)
+			c.shows("Stopped by you for a message that was sent now")
+			c.sees("answer to hello")
+		})
+	}
+}
+
+// proves TRN-14, B049: what is held has its keys on the screen, and they work
+func TestHeldTextsHaveTheirKeysOnTheScreen(t *testing.T) {
+	c := start(t)
+	c.shows("enter send")
+	c.typed("stream\r")
+	c.sees("word3")
+	c.typed("first\t")
+	c.shows("queue next turn: first")
+	c.typed("second\r")
+	c.shows("steer after this step: second")
+	c.typed("\x1b[1;3A") // the last one, out of the queue
+	c.wants("remove i_3")
+	c.shows("› second")
+	c.typed("\x03")
+	c.typed("\x1b")
+	c.shows("back in your line")
+	c.shows("› first")
+	c.shows("1 held · enter sends the line in their place")
+	c.typed("\x03")
+	c.shows("held: first")
+	c.shows("1 held · enter sends · alt+↑ edit · ctrl+x drops")
+	c.typed("\x18")
+	c.wants("clear inbox")
+	c.sees("dropped unrun: first")
+	c.typed("/rewind\r")
+	c.shows("› 1  stream")
+	c.typed("\r")
+	c.wants("rewind 1 restore=true")
+	c.shows("› stream")
+	c.typed("\x15hello\r")
+	c.sees("answer to hello")
+}

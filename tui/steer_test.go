@@ -162,6 +162,14 @@ func TestWhatAnInterruptDoesToTheQueueIsASetting(t *testing.T) {
 	if p.c.draft != "push" {
 		t.Errorf("a dropped text is beyond ↑: %q", p.c.draft)
 	}
+
+	p = newPlayer(t)
+	p.c.onInterrupt = Drop
+	p.runs(1, "i_1", "one")
+	p.queued("i_2", "push", event.PriorityLater)
+	p.rec(1, "k", event.ApprovalAsked{ID: "a", Tool: "bash", Prompt: "rm"})
+	p.key("esc")
+	p.is(stopping, "clear inbox", "decide abort")
 }
 
 // proves TRN-14: what another person queued, or a guard, is not put into this
@@ -434,8 +442,15 @@ func TestUsageIsCountedGuessedOrUnknown(t *testing.T) {
 		" · at least 10 in · ~12 out · $0.0123": {{Tokens: event.Tokens{Input: n(10), Output: n(5)}, Cost: &cost}, {Estimate: &event.Tokens{Output: n(7)}}},
 	} {
 		var u usage
+		p := newPlayer(t)
+		p.runs(1, "i_1", "one")
 		for _, c := range counted {
 			u.add(c)
+			p.rec(1, "", c)
+		}
+		card := unstyled(strings.Join(p.c.ended(p.now, ending{outcome: event.TurnAborted}).lines, "\n"))
+		if want != "" && !strings.Contains(card, "tokens   "+strings.TrimPrefix(want, " · ")) {
+			t.Errorf("card:\n%s", card)
 		}
 		if got := u.String(); got != want {
 			t.Errorf("%+v: %q, want %q", counted, got, want)

@@ -187,7 +187,10 @@ func (c *chat) layerRows(now time.Time) []string {
 	case rewindLayer:
 		return c.rewindRows()
 	case queueLayer:
-		out := []string{bold("waiting") + quiet("  esc close")}
+		out, ways := []string{bold("waiting") + quiet("  esc close")}, "  alt+↑ takes the last one back · alt+enter sends the first now · /clear-queue drops them"
+		if c.lines {
+			out, ways = []string{"waiting"}, "  /now sends the first now · /clear-queue drops them"
+		}
 		for i := range c.inbox {
 			w := &c.inbox[i]
 			by := ""
@@ -196,7 +199,7 @@ func (c *chat) layerRows(now time.Time) []string {
 			}
 			out = append(out, "  "+quiet(w.place()+": ")+w.label()+by)
 		}
-		return append(out, quiet("  alt+↑ takes the last one back · alt+enter sends the first now · /clear-queue drops them"))
+		return append(out, quiet(ways))
 	case noLayer:
 	}
 	if !c.completing() {
