@@ -126,7 +126,7 @@ func (s *State) underWay() string {
 // is: they have steered the open step.
 func (s *State) stays(words string) bool {
 	for _, m := range s.History[len(s.History)-s.watch.compact.kept:] {
-		if m.Role == event.RoleUser && strings.Contains(m.Content.Text(), words) {
+		if text := m.Content.Text(); m.Role == event.RoleUser && (text == words || text == reminder(words)) {
 			return true
 		}
 	}
