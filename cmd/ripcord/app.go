@@ -35,6 +35,7 @@ type app struct {
 // flags are those of more than one verb.
 type flags struct {
 	provider, baseURL, model, cwd string
+	stallGuard                    string // off, warn or act; empty: as the settings say
 	plain, yes                    bool
 }
 

@@ -24,7 +24,7 @@ func (a *app) settings(cwd string, quiet bool) (*config.Settings, error) {
 		root = "" // no project is trusted; whoever needs a place says why there is none
 	}
 	s, err := config.Load(config.Options{Env: a.env, Dir: cwd, Root: root, Flags: map[string]string{
-		"provider": a.flags.provider, "base_url": a.flags.baseURL, "model": a.flags.model}})
+		"provider": a.flags.provider, "base_url": a.flags.baseURL, "model": a.flags.model, "stall_guard": a.flags.stallGuard}})
 	if err != nil {
 		return nil, err
 	}

@@ -55,6 +55,7 @@ func (a *app) modelFlags(cmd *cobra.Command) {
 	f.StringVar(&a.flags.model, "model", "", "model to ask (RIPCORD_MODEL)")
 	f.StringVar(&a.flags.provider, "provider", "", "openai-chat, openai-responses, anthropic or scripted (RIPCORD_PROVIDER)")
 	f.StringVar(&a.flags.baseURL, "base-url", "", "address of the model server, with /v1 (RIPCORD_BASE_URL)")
+	f.StringVar(&a.flags.stallGuard, "stall-guard", "", "what is done about a silent model: off, warn or act (RIPCORD_STALL_GUARD)")
 	a.cwdFlag(cmd)
 }
 
