@@ -14,8 +14,8 @@
 //
 // A project's file comes with the code of strangers. What opens a door (where
 // requests go and with which key, commands that run, calls that need no
-// approval, servers of tools, limits that rise) waits until a person said that
-// the project is trusted. [Store] keeps that word by the project's resolved
+// approval, servers of tools, limits that rise, guards that see less, waiting
+// texts that are dropped) waits until a person said that the project is trusted. [Store] keeps that word by the project's resolved
 // folder and the content of its files: all that is in .ripcord, .ripcord.toml
 // and .mcp.json. Whoever changes a byte of them takes it away.
 //
@@ -24,6 +24,15 @@
 //	                             └───────────────────┴──────────────────────────┴─▶ trusted
 //
 // What is ignored is listed ([Settings.Ignored]) so that a caller can say it.
+//
+// # Guards
+//
+// A guard's value is looked for at the provider, then, where the provider is
+// asked on this machine, in the profile "local", then in what holds for all:
+//
+//	providers.NAME.guards.stall.idle ▷ providers.local.guards… ▷ guards.stall.idle ▷ default
+//
+// Each default says where it comes from ([Entry.Why]).
 //
 // # What it never does
 //

@@ -135,9 +135,10 @@ func trustCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trust", Short: "Let this project's files set what opens a door", Args: cobra.NoArgs,
 		Long: `Take this project's word for what opens a door: where requests go and with which
-key, hooks, calls that need no approval, servers of tools, limits that rise. The
-word holds for the content of .ripcord, .ripcord.toml and .mcp.json as it is now:
-whoever changes a byte takes it away. Look first: --show.`,
+key, hooks, calls that need no approval, servers of tools, limits that rise,
+guards that see less, waiting texts that are dropped. The word holds for the
+content of .ripcord, .ripcord.toml and .mcp.json as it is now: whoever changes a
+byte takes it away. Look first: --show.`,
 		Example: "  ripcord trust --show\n  ripcord trust\n  ripcord trust --revoke",
 		RunE: a.plain(func(context.Context, []string) error {
 			if show && revoke {
