@@ -23,7 +23,22 @@
 //	  │  └─────────────────────────────────────────────────┴────────────────┘  │ killing │
 //	  └────────────────────────────── turn/end ────────────────────────────────┴─────────┘
 //
-// Beside it stand a layer (help, jobs, completion, a draft: what Esc closes
+// What is typed while a turn runs is sent with a priority: Enter steers the turn
+// (NEXT), Tab queues behind it (LATER), Alt+Enter, Ctrl+Enter and /now stop it
+// for the text (NOW). A text that waits is in the session's inbox and nowhere
+// else:
+//
+//	          enter, tab                 esc, by OnInterrupt
+//	draft ───────────────▶ waits ───────────────────────────▶ held ──── ctrl+x ───▶ dropped unrun
+//	  ▲ ▲                  │   │                              │  ▲
+//	  │ └── alt+↑: removed ┘   └─▶ in the turn          lent: │  │ ctrl+c, esc, emptied
+//	  └──────────────────────────────── its words in the line ┘──┘
+//
+// Lent words stay held until the line is sent, which replaces them in the
+// inbox in one write: a kill at any moment loses nothing that was sent. The
+// same goes for a text that a rewind brings back.
+//
+// Beside it stand a layer (help, lists, completion, a draft: what Esc closes
 // first, one per press), the open approvals, and the time of the last Ctrl+C
 // that counts as a knock: a second one within two seconds leaves with 130. A
 // real SIGINT is the same knock as the key.
@@ -42,10 +57,11 @@
 // Run starts and waits for all of them: one that runs the program (Bubble Tea,
 // which owns its reader, its renderer and its resize listener), one that
 // follows the session, one that hands events to the program in order, one that
-// renders and prints in order, one that submits in order, and one for each
-// other call to the service and each timer; they end with Run's own context. A service call that ignores
-// its context, or a terminal that takes no more output, is left behind after
-// [Closing], and Run returns all the same.
+// renders and prints in order, one that submits, takes back, drops and rewinds
+// in order, and one for each other call to the service, each picture that is
+// read and each timer; they end with Run's own context. A service call that
+// ignores its context, or a terminal that takes no more output, is left behind
+// after [Closing], and Run returns all the same.
 //
 // Run releases the session on every way out, within [Closing]; when the
 // context that it was given has ended it can ask the service nothing more, and

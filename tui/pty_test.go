@@ -107,8 +107,10 @@ func start(t *testing.T, env ...string) *console {
 	return startAs(t, []string{os.Args[0]}, env...)
 }
 
+// startAs makes the test run beside others: most of its time is a person's.
 func startAs(t *testing.T, argv []string, env ...string) *console {
 	t.Helper()
+	t.Parallel()
 	ptm, pts, err := pty.Open()
 	if err != nil {
 		t.Skipf("no pseudo-terminal here: %v", err)
