@@ -21,6 +21,7 @@ import (
 	"github.com/ripcord-go/ripcord/tool/ask"
 	"github.com/ripcord-go/ripcord/tool/builtin"
 	"github.com/ripcord-go/ripcord/tool/terminal"
+	"github.com/ripcord-go/ripcord/turn"
 )
 
 // Gear is what a scenario adds to a rig: the product's own tools and gates,
@@ -30,6 +31,8 @@ type Gear struct {
 	Hooks   gate.Hooks
 	Gate    func(gate.Gate) gate.Gate // put in front of the rig's; nil: nothing
 	Keepers []ripcord.Keeper
+	Limits  func(*ripcord.Limits) // changes the rig's; nil: nothing
+	Guards  turn.Guards
 	Folder  string // where sessions have their files; empty: they have none
 	ends    []func(context.Context) error
 }

@@ -125,8 +125,12 @@ func (r *Recording) Durable() []Violation {
 			say(6, "call %s had its effect when record %d was acknowledged and its start is record %d", id, seen, start)
 		}
 	}
-	at := map[event.InputID]map[event.Type]event.Seq{} // where each input was accepted, and its turn ended
-	turns := map[int]event.InputID{}
+	type where struct {
+		id  event.InputID
+		typ event.Type
+	}
+	at := map[where][]event.Seq{} // where each input was accepted, and each of its turns ended
+	turns := map[int][]event.InputID{}
 	for i := range r.Records {
 		rec := &r.Records[i]
 		p, err := rec.Body()
@@ -136,11 +140,13 @@ func (r *Recording) Durable() []Violation {
 		}
 		switch p := p.(type) {
 		case event.InboxAccepted:
-			at[p.ID] = map[event.Type]event.Seq{rec.Type: rec.Seq}
+			at[where{p.ID, rec.Type}] = []event.Seq{rec.Seq}
 		case event.InboxClaimed:
-			turns[rec.Turn] = p.ID
+			turns[rec.Turn] = append(turns[rec.Turn], p.ID)
 		case event.TurnEnded:
-			at[turns[rec.Turn]][rec.Type] = rec.Seq
+			for _, id := range turns[rec.Turn] {
+				at[where{id, rec.Type}] = append(at[where{id, rec.Type}], rec.Seq)
+			}
 		case event.CallStarted:
 			early(rec.Call, rec.Seq)
 		case event.InnerStarted:
@@ -148,9 +154,12 @@ func (r *Recording) Durable() []Violation {
 		}
 	}
 	for _, told := range r.Told {
-		if seq, ok := at[told.Input][told.Type]; !ok || told.Acked < seq {
-			say(1, "the %s of input %s is record %d and was told when %d was acknowledged", told.Type, told.Input, seq, told.Acked)
+		ends := at[where{told.Input, told.Type}]
+		if len(ends) == 0 || told.Acked < ends[0] {
+			say(1, "the %s of input %s is record %v and was told when %d was acknowledged", told.Type, told.Input, ends, told.Acked)
+			continue
 		}
+		at[where{told.Input, told.Type}] = ends[1:] // one that is asked again has another end
 	}
 	for _, a := range r.Acks {
 		if next := int(a.Seq) + 1; next < len(r.Records) && r.Records[next].Batch <= r.Records[a.Seq].Batch {

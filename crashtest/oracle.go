@@ -195,6 +195,15 @@ func (j *judge) history() {
 			continue
 		}
 		got := answers[id]
+		if j.w.hidden[c.turn] {
+			if len(got) > 0 {
+				j.say(8, "turn %d is hidden and the model reads the result of its call %s: %q", c.turn, id, got)
+			}
+			continue
+		}
+		if len(got) == 0 && c.at < j.w.summaryAt {
+			continue // the summary stands for it
+		}
 		if len(got) != 1 || got[0] != c.ended.Content.Text() {
 			j.say(12, "the result of call %s is not what the model reads: %q", id, got)
 		}
@@ -204,10 +213,11 @@ func (j *judge) history() {
 		waiting[e.ID] = true
 	}
 	for id, st := range j.w.inputs {
-		if st == inputWaits != waiting[id] {
+		if st.state == inputWaits != waiting[id] {
 			j.say(1, "input %s was accepted and is neither waiting nor taken", id)
 		}
 	}
+	j.said(l.History)
 }
 
 // effects judges what tools were seen to have done against what the journal

@@ -2,6 +2,7 @@ package crashtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,6 +114,9 @@ func NewRig(store journal.Store, o RigOptions) (*Rig, error) {
 		System: "You are a test.", Limits: ripcord.Limits{Backoff: time.Millisecond}}
 	if g := o.Gear; g != nil {
 		cfg.Tools, cfg.Hooks, cfg.Keepers = append(cfg.Tools, g.Tools...), g.Hooks, g.Keepers
+		if cfg.Guards = g.Guards; g.Limits != nil {
+			g.Limits(&cfg.Limits)
+		}
 		if g.Gate != nil {
 			cfg.Gate = g.Gate(cfg.Gate)
 		}
@@ -217,7 +221,7 @@ func (r *Recording) play(ctx context.Context, rig *Rig, store *mem.Store, tap *T
 	if err != nil {
 		return err
 	}
-	if *res.Outcome != event.TurnCompleted {
+	if *res.Outcome != cmp.Or(r.Scenario.Ends, event.TurnCompleted) {
 		return fmt.Errorf("the second turn ended %s: %v", *res.Outcome, res.Error)
 	}
 	for _, q := range rig.Server.Requests() {

@@ -24,6 +24,8 @@ type Scenario struct {
 	Shows []string
 	// Gear makes what the scenario needs beside the kit's tools; nil: nothing.
 	Gear func(ctx context.Context) (*Gear, error)
+	// Ends is how the second turn ends; empty means completed.
+	Ends event.TurnOutcome
 }
 
 // second is the answer of every later turn.
@@ -57,7 +59,7 @@ func Scenarios(n int) []Scenario {
 		{Name: "an open approval", Script: "C(c1,append) A'{}' E C(c2,ask) A'{}' E F(tool)", Play: stopAt(event.TypeApprovalAsked, 1)},
 		{Name: "a kept job", Script: "C(c1,serve) A'{}' E F(tool)\nT'It runs.' F(stop)"},
 	}
-	out = append(out, further()...)
+	out = append(append(out, further()...), steering()...)
 	if n == 0 {
 		return out
 	}
@@ -178,8 +180,14 @@ type Stage struct {
 
 // Submit offers text and returns the address of its turn.
 func (s *Stage) Submit(ctx context.Context, text string) (event.InputID, error) {
-	sub, err := s.Service.Submit(ctx, api.SubmitRequest{Session: s.ID, Input: event.UserInput{Content: event.TextOf(text)}, Options: s.Options})
+	req := api.SubmitRequest{Session: s.ID, Input: event.UserInput{Content: event.TextOf(text)}, Options: s.Options}
 	s.Options = event.SubmitOptions{}
+	return s.Offer(ctx, req)
+}
+
+// Offer submits what req says.
+func (s *Stage) Offer(ctx context.Context, req api.SubmitRequest) (event.InputID, error) {
+	sub, err := s.Service.Submit(ctx, req)
 	if err == nil && s.Told != nil {
 		s.Told(event.TypeInboxAccepted, sub.Input)
 	}

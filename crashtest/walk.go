@@ -21,7 +21,7 @@ type walk struct {
 	calls   map[event.CallID]*call
 	asked   map[event.ApprovalID]event.CallID
 	running map[event.ApprovalID]bool // of those: asked by a call that runs
-	inputs  map[event.InputID]inputState
+	inputs  map[event.InputID]*place
 	jobs    map[event.JobID]*jobState
 	procs   map[string]bool // owner and id, open
 	adopted map[event.JobID]bool
@@ -31,9 +31,18 @@ type walk struct {
 	refused map[int]bool          // turns, by a hook at their start
 	childs  map[event.SessionID]*childLink
 
+	hidden    map[int]bool // turns
+	summing   bool         // a summary is asked for
+	summed    bool         // and stands
+	summary   string       // the last one
+	summaryAt event.Seq
+	wake      *event.GuardWake // announced in the open turn
+	notice    *event.Record    // and given
+
 	attempt  int
 	streamed strings.Builder // text of the attempt, as its chunks gave it
 	spoken   bool            // the step has its message
+	circles  bool            // a guard saw the attempt repeat itself
 }
 
 type call struct {
@@ -45,6 +54,7 @@ type call struct {
 	questions               int  // put by it while it ran, and open
 	void                    bool // the last of them was withdrawn
 	ended                   *event.CallEnded
+	at                      event.Seq // of that
 }
 
 type jobState struct {
@@ -53,15 +63,8 @@ type jobState struct {
 	open bool
 }
 
-type inputState int
-
-const (
-	inputWaits inputState = iota
-	inputTaken
-)
-
 func newWalk() *walk {
-	return &walk{calls: map[event.CallID]*call{}, asked: map[event.ApprovalID]event.CallID{}, inputs: map[event.InputID]inputState{},
+	return &walk{calls: map[event.CallID]*call{}, asked: map[event.ApprovalID]event.CallID{}, inputs: map[event.InputID]*place{}, hidden: map[int]bool{}, summaryAt: -1,
 		jobs: map[event.JobID]*jobState{}, procs: map[string]bool{}, adopted: map[event.JobID]bool{}, seq: -1,
 		running: map[event.ApprovalID]bool{}, hooks: map[hook]int{}, blocked: map[event.CallID]bool{}, refused: map[int]bool{}, childs: map[event.SessionID]*childLink{}}
 }
@@ -90,12 +93,16 @@ func (w *walk) next(r *event.Record, p event.Payload) {
 		w.group = false
 	case event.TurnStarted, event.TurnEnded, event.StepStarted, event.StepEnded:
 		w.bracket(r, p)
-	case event.InboxAccepted:
-		w.inputs[p.ID] = inputWaits
-	case event.InboxClaimed:
-		w.take(r, p.ID)
-	case event.InboxDropped:
-		w.take(r, p.ID)
+	case event.InboxAccepted, event.InboxEdited, event.InboxClaimed, event.InboxDropped:
+		w.inbox(r, p)
+	case event.Rewound:
+		w.rewound(r, p)
+	case event.CompactionStarted, event.CompactionSummary, event.CompactionEnded:
+		w.compaction(r, p)
+	case event.GuardVerdict:
+		w.circles = w.circles || p.Guard != "stall" && w.step != 0
+	case event.GuardWake:
+		w.wake = &p
 	case event.ModelRequest, event.Chunk, event.AssistantMessage:
 		w.model(r, p)
 	case event.CallRequested, event.CallStarted, event.CallDenied, event.CallEnded, event.ApprovalAsked, event.ApprovalDecided, event.ApprovalVoided:
@@ -107,13 +114,6 @@ func (w *walk) next(r *event.Record, p event.Payload) {
 	case event.ProcessStarted, event.ProcessEnded, event.ProcessSurvived, event.JobStarted, event.JobEnded, event.JobAdopted, event.JobKept:
 		w.process(r, p)
 	}
-}
-
-func (w *walk) take(r *event.Record, id event.InputID) {
-	if st, known := w.inputs[id]; !known || st != inputWaits {
-		w.say(4, "record %d takes input %s, which does not wait", r.Seq, id)
-	}
-	w.inputs[id] = inputTaken
 }
 
 func (w *walk) bracket(r *event.Record, p event.Payload) {
@@ -130,12 +130,16 @@ func (w *walk) bracket(r *event.Record, p event.Payload) {
 		if (p.Outcome == event.TurnInterrupted) != w.group {
 			w.say(5, "turn %d ended %s; recovery wrote it: %v", r.Turn, p.Outcome, w.group)
 		}
+		if w.summing {
+			w.say(4, "turn %d ends over a summary that has no end", r.Turn)
+		}
+		w.unwoken(r)
 		w.turn, w.ended = 0, r.Turn
 	case event.StepStarted:
 		if w.step != 0 {
 			w.say(4, "step %d starts in step %d", r.Step, w.step)
 		}
-		w.step, w.attempt, w.spoken = r.Step, 0, false
+		w.step, w.attempt, w.spoken, w.circles = r.Step, 0, false, false
 		w.streamed.Reset()
 	case event.StepEnded:
 		for id, c := range w.calls {
@@ -153,7 +157,7 @@ func (w *walk) bracket(r *event.Record, p event.Payload) {
 func (w *walk) model(r *event.Record, p event.Payload) {
 	switch p := p.(type) {
 	case event.ModelRequest:
-		w.attempt = p.Attempt
+		w.attempt, w.circles = p.Attempt, false
 		w.streamed.Reset()
 		w.again(r)
 	case event.Chunk:
@@ -228,7 +232,7 @@ func (w *walk) ending(r *event.Record, c *call, p event.CallEnded) {
 	if c.ended != nil {
 		w.say(4, "call %s ends twice", r.Call)
 	}
-	c.ended, c.inGroup = &p, w.group
+	c.ended, c.inGroup, c.at = &p, w.group, r.Seq
 	w.leaves(r, c, p)
 	made := w.group || p.Outcome == event.CallUnknown
 	switch {
