@@ -67,8 +67,12 @@ func TestANoticeIsGivenOnceWhateverComesAtTheStallsEnd(t *testing.T) {
 				l := r.holds()
 				wakes := payloads[event.GuardWake](t, r.records())
 				woken[len(wakes) > 0]++
-				if n := said(l.History, "Change the strategy"); n != len(wakes) || n > 1 {
-					t.Errorf("%s: %d wakes and the notice is said %d times", name, len(wakes), n)
+				n, waits := said(l.History, "Change the strategy"), 0
+				for _, e := range l.Box.Waiting() {
+					waits += strings.Count(e.Input.Content.Text(), "Change the strategy")
+				}
+				if n+waits != len(wakes) || n > 1 {
+					t.Errorf("%s: %d wakes and the notice is said %d times, %d wait", name, len(wakes), n, waits)
 				}
 				if what != "nothing" && what != "stop" && said(l.History, "a person's word") != 1 {
 					t.Errorf("%s: the word is said %d times\n%s", name, said(l.History, "a person's word"), r.types())
@@ -76,7 +80,7 @@ func TestANoticeIsGivenOnceWhateverComesAtTheStallsEnd(t *testing.T) {
 				if what == "nothing" && (len(wakes) != 1 || one.Outcome != event.TurnStalled) {
 					t.Errorf("%s: %s and %d wakes", name, one.Outcome, len(wakes))
 				}
-				if what == "stop" && stopped == session.Stopping && len(wakes) > 0 {
+				if what == "stop" && stopped == session.Stopping && n > 0 { // at most it waits, held
 					t.Errorf("%s: woken over a stop that came first", name)
 				}
 				var end time.Time

@@ -385,7 +385,11 @@ func (s *Step) trim(at *loopAt) {
 		return b.Kind == event.ChunkArgs && s.Call(b.Call) == nil
 	})
 	if b := s.block(at.Block); b != nil && at.Repeat != nil && b.Kind != event.ChunkArgs {
-		b.Text = cutRunes(b.Text, utf8.RuneCountInString(b.Text)-at.Repeat.Period*max(at.Repeat.Count-1, 0))
+		upto := b.Text // what came in the same piece behind the place where it was found is more of it
+		if n := int(at.Repeat.At); n > 0 && n < len(upto) {
+			upto = upto[:n]
+		}
+		b.Text = cutRunes(b.Text, utf8.RuneCountInString(upto)-at.Repeat.Period*max(at.Repeat.Count-1, 0))
 	}
 }
 
