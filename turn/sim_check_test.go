@@ -43,7 +43,8 @@ type seen struct {
 	began   map[event.CallID]bool
 	ends    map[int]int
 	wakes   map[event.InputID]int // notices, by the turn that they follow
-	stopped map[int]bool          // by a person
+	stopped map[int]bool          // by somebody
+	asleep  map[int]bool          // a stall in the turn asks for a wake
 	told    int                   // the turn whose trip the machine was told last
 	open    int
 	before  []event.Message // the context as a compaction began
@@ -53,7 +54,7 @@ type seen struct {
 
 func newSeen() seen {
 	return seen{inputs: map[event.InputID]*input{}, hidden: map[int]bool{}, summed: map[int]bool{}, began: map[event.CallID]bool{},
-		ends: map[int]int{}, wakes: map[event.InputID]int{}, stopped: map[int]bool{}, count: map[string]int{}}
+		ends: map[int]int{}, wakes: map[event.InputID]int{}, stopped: map[int]bool{}, asleep: map[int]bool{}, count: map[string]int{}}
 }
 
 // record judges one record as it is written.
@@ -74,11 +75,29 @@ func (w *world) record(r *event.Record) {
 			w.fail("a compaction failed and the context is another")
 		}
 		w.see.trying = false
+	case event.GuardVerdict:
+		if p.Guard == "stall" && strings.Contains(string(p.Facts), `"decision":"wake"`) {
+			w.see.asleep[r.Turn] = true
+		}
+	case event.TurnEnded:
+		if w.see.asleep[r.Turn] && p.Outcome == event.TurnStalled && !w.see.stopped[r.Turn] && w.see.wakeOf(r.Turn) == "" {
+			w.fail("turn %d stalled, asks for a wake, and nobody is woken", r.Turn)
+		}
 	case event.TurnStarted:
 		if n, wake := w.see.wakes[p.Input]; wake && p.Kind == event.TurnWake && p.RetryOf == 0 && w.see.stopped[n] {
 			w.fail("turn %d wakes the model for turn %d, which a person stopped", r.Turn, n)
 		}
 	}
+}
+
+// wakeOf is the notice that follows turn n.
+func (s *seen) wakeOf(n int) event.InputID {
+	for id, after := range s.wakes {
+		if after == n {
+			return id
+		}
+	}
+	return ""
 }
 
 // take counts what a record says; an error is what can't be true.

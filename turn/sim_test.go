@@ -240,7 +240,7 @@ func (w *world) do(e turn.Effect) {
 			w.fail("turn %d is published and can still be stopped", e.Summary.Turn)
 		}
 	case turn.Trip:
-		w.coord.own = true
+		w.coord.own = w.coord.own || e.Cause.Reason == interrupt.ParentCancelled
 		w.trip(e.Cause)
 	case turn.Wake:
 		w.queue = append(w.queue, turn.Woken{})
@@ -268,7 +268,7 @@ func (w *world) trip(c interrupt.Cause) {
 	if turnNo == 0 || w.coord.tripped && !w.coord.own {
 		return
 	}
-	if c.Reason == interrupt.UserSIGINT {
+	if c.Reason != interrupt.ParentCancelled || c.Who == "p" { // else it is the machine's own
 		w.see.stopped[turnNo] = true
 	}
 	if w.coord.tripped { // by the machine: a person's word is told it all the same
