@@ -270,8 +270,10 @@ func (l *Live) record(recs []event.Record) *event.Failure {
 		switch p, _ := recs[i].Body(); p := p.(type) { // our own: it decodes
 		case event.InboxAccepted:
 			l.expect(p.ID)
-		case event.InboxReturned:
-			l.expect(p.ID)
+		case event.Rewound:
+			for _, r := range p.Returns {
+				l.expect(r.ID)
+			}
 		case event.InboxDropped:
 			l.release(p.ID, outcome{err: ErrDropped})
 		}
