@@ -1,8 +1,8 @@
 package journal
 
 import (
+	"bytes"
 	"fmt"
-	"slices"
 
 	"github.com/ripcord-go/ripcord/event"
 )
@@ -25,7 +25,8 @@ type Ledger struct {
 	tip     Place
 	batch   int64       // of what is written next
 	floor   event.Epoch // lowest epoch that may write
-	pending []byte      // the lines between acked and tip, as written
+	pending [][]byte    // the lines between acked and tip, as written: a draft each
+	size    int         // of pending
 	fenced  bool
 
 	check   Checker
@@ -62,8 +63,8 @@ func (l *Ledger) Draft(expected event.Seq, epoch event.Epoch, recs []event.Recor
 	if err != nil {
 		return nil, l.tip, fmt.Errorf("append to session %s: %w", l.id, err)
 	}
-	if len(l.pending) > 0 && len(l.pending)+len(lines) > MaxPending {
-		return nil, l.tip, fmt.Errorf("append to session %s: %w: %w (%d bytes)", l.id, ErrStorage, ErrPending, len(l.pending))
+	if l.size > 0 && l.size+len(lines) > MaxPending {
+		return nil, l.tip, fmt.Errorf("append to session %s: %w: %w (%d bytes)", l.id, ErrStorage, ErrPending, l.size)
 	}
 	return lines, at, l.judge(recs)
 }
@@ -89,12 +90,11 @@ func (l *Ledger) judge(recs []event.Record) error {
 	return nil
 }
 
-// Wrote takes a draft into the account: its lines stand behind the tip.
+// Wrote takes a draft into the account: its lines stand behind the tip. It keeps
+// them, without a copy.
 func (l *Ledger) Wrote(lines []byte, at Place) {
-	if n := len(l.pending) + len(lines); n > cap(l.pending) && cap(l.pending) > 0 {
-		l.pending = slices.Grow(l.pending, max(len(lines), cap(l.pending))) // a long answer is one batch
-	}
-	l.pending = append(l.pending, lines...)
+	l.pending = append(l.pending, lines)
+	l.size += len(lines)
 	l.tip = at
 }
 
@@ -108,10 +108,7 @@ func (l *Ledger) Synced() {
 		l.batch++
 	}
 	l.acked = l.tip
-	if cap(l.pending) > 1<<10 { // a session that waits holds no batch
-		l.pending = nil
-	}
-	l.pending = l.pending[:0]
+	l.pending, l.size = nil, 0 // a session that waits holds no batch
 }
 
 // Fence ends the account: another writer was seen.
@@ -126,5 +123,16 @@ func (l *Ledger) Acked() Place { return l.acked }
 // Tip is the place behind the last written record.
 func (l *Ledger) Tip() Place { return l.tip }
 
-// Pending is the lines between the two; it is valid until the next call.
-func (l *Ledger) Pending() []byte { return l.pending }
+// Unsynced is how many bytes of lines stand between the two.
+func (l *Ledger) Unsynced() int { return l.size }
+
+// Pending is those lines; they are not to be changed.
+func (l *Ledger) Pending() []byte {
+	if len(l.pending) > 1 { // after a fault only
+		l.pending = [][]byte{bytes.Join(l.pending, nil)}
+	}
+	if len(l.pending) == 0 {
+		return nil
+	}
+	return l.pending[0]
+}

@@ -91,7 +91,7 @@ func (w *writer) Sync(ctx context.Context) (event.Seq, error) {
 
 func (w *writer) sync() (event.Seq, error) {
 	acked := w.ledger.Acked().Seq
-	if len(w.ledger.Pending()) == 0 {
+	if w.ledger.Unsynced() == 0 {
 		return acked, nil
 	}
 	if err := w.mend(); err != nil {
@@ -187,7 +187,7 @@ func (w *writer) Close() error {
 		return w.err
 	}
 	var err error
-	if len(w.ledger.Pending()) > 0 && !w.ledger.Fenced() {
+	if w.ledger.Unsynced() > 0 && !w.ledger.Fenced() {
 		_, err = w.sync()
 	}
 	w.done = true

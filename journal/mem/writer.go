@@ -95,7 +95,7 @@ func (w *writer) Sync(ctx context.Context) (event.Seq, error) {
 
 func (w *writer) sync() (event.Seq, error) {
 	acked := w.ledger.Acked().Seq
-	if len(w.ledger.Pending()) == 0 {
+	if w.ledger.Unsynced() == 0 {
 		return acked, nil
 	}
 	if d := w.s.o.Delay; d > 0 {
