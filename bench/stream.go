@@ -31,7 +31,8 @@ import (
 
 const (
 	chunkBytes   = 1 << 10
-	chunksATurn  = 4000
+	chunksATurn  = 1000 // an answer of a megabyte
+	turnsASample = 4
 	crowd        = 2000 // sessions that stream side by side
 	crowdPace    = 50 * time.Millisecond
 	probeRounds  = 300
@@ -40,22 +41,24 @@ const (
 )
 
 // pour is a model whose answers are there already: what is measured over it is
-// everything but a provider's decoder. Before its finish it is silent for a
-// while, in which the processor time is read.
+// everything but a provider's decoder. Behind its first piece and before its
+// finish it is silent for a while, in which the processor time is read.
 type pour struct{ pieces []string }
 
-const beforeFinish = 300 * time.Millisecond
+const lull = 30 * time.Millisecond
 
 func (pour) Info() model.Info { return model.Info{Provider: "bench", Model: "pour"} }
 
 func (p pour) Stream(ctx context.Context, _ model.Request) iter.Seq2[event.Delta, error] {
 	return func(yield func(event.Delta, error) bool) {
-		for _, t := range p.pieces {
+		for i, t := range p.pieces {
 			if ctx.Err() != nil || !yield(event.TextDelta{Text: t}, nil) {
 				return
 			}
+			if i == 0 || i == len(p.pieces)-1 {
+				pause(ctx, lull)
+			}
 		}
-		pause(ctx, beforeFinish)
 		yield(event.Finish{Reason: event.FinishStop}, nil)
 	}
 }
@@ -168,42 +171,58 @@ func (l *lab) pass(ctx context.Context) ([]figure, error) {
 
 func us(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
-// through has one turn's answer pass and returns the processor time of a chunk.
+// through has the answers of some turns pass and returns the processor time of
+// a chunk, from the first one's arrival to the last one's.
 func (l *lab) through(ctx context.Context, m model.Model) (_ time.Duration, err error) {
 	rt, dir, err := l.over(m)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, shut(ctx, rt, dir)) }()
-	st, err := rt.Open(ctx, api.OpenRequest{})
-	if err != nil {
-		return 0, err
+	var sum time.Duration
+	for range turnsASample {
+		st, err := rt.Open(ctx, api.OpenRequest{})
+		if err != nil {
+			return 0, err
+		}
+		took, err := passOnce(ctx, rt, st)
+		if err != nil {
+			return 0, err
+		}
+		sum += took
+		if err := rt.Release(ctx, st.ID); err != nil {
+			return 0, err
+		}
 	}
+	return sum / (turnsASample * (chunksATurn - 1)), nil
+}
+
+func passOnce(ctx context.Context, rt *ripcord.Runtime, st api.SessionState) (time.Duration, error) {
 	watch, done := context.WithCancel(ctx)
 	defer done()
-	var after time.Duration
+	var first, last time.Duration
 	seen := make(chan error, 1)
 	go func() { // ends with the watch
-		n := 0
+		var fault error
 		for f, err := range rt.Follow(watch, st.ID, st.Seq+1, true) {
 			if err != nil {
 				break
 			}
-			if f.Live != nil && f.Live.Kind == api.LiveText {
-				n = f.Live.Off + len(f.Live.Text) // one that lags reads the journal instead
+			if f.Live == nil || f.Live.Kind != api.LiveText {
+				continue
 			}
-			if n == chunksATurn*chunkBytes {
+			switch n := f.Live.Off + len(f.Live.Text); n {
+			case chunkBytes:
+				first, fault = used()
+			case chunksATurn * chunkBytes:
+				last, fault = used()
+			}
+			if last > 0 || fault != nil {
 				break
 			}
 		}
-		var err error
-		after, err = used()
-		seen <- err
+		seen <- fault
 	}()
-	before, err := used()
-	if err != nil {
-		return 0, err
-	}
 	res, err := rt.Run(ctx, st.ID, "go")
 	if err != nil {
 		return 0, err
@@ -212,31 +231,46 @@ func (l *lab) through(ctx context.Context, m model.Model) (_ time.Duration, err 
 		return 0, fmt.Errorf("the turn ended %s with %d bytes", *res.Outcome, len(res.Text))
 	}
 	done()
-	err = <-seen
-	return (after - before) / chunksATurn, err
-}
-
-// drain reads an answer and throws it away.
-func drain(ctx context.Context, m model.Model) (time.Duration, error) {
-	before, err := used()
-	if err != nil {
+	if err := <-seen; err != nil {
 		return 0, err
 	}
-	n := 0
+	if first == 0 || last == 0 {
+		return 0, errors.New("the subscriber did not see the first and the last chunk live")
+	}
+	return last - first, nil
+}
+
+// drain reads answers and throws them away.
+func drain(ctx context.Context, m model.Model) (time.Duration, error) {
+	var sum time.Duration
 	req := model.Request{Messages: []event.Message{{Role: event.RoleUser, Content: event.TextOf("go")}}}
-	for d, err := range m.Stream(ctx, req) {
-		if err != nil {
-			return 0, err
+	for range turnsASample {
+		var first, last time.Duration
+		n := 0
+		for d, err := range m.Stream(ctx, req) {
+			if err != nil {
+				return 0, err
+			}
+			t, ok := d.(event.TextDelta)
+			if !ok {
+				continue
+			}
+			switch n += len(t.Text); n {
+			case chunkBytes:
+				first, err = used()
+			case chunksATurn * chunkBytes:
+				last, err = used()
+			}
+			if err != nil {
+				return 0, err
+			}
 		}
-		if t, ok := d.(event.TextDelta); ok {
-			n += len(t.Text)
+		if first == 0 || last == 0 {
+			return 0, fmt.Errorf("%d bytes came", n)
 		}
+		sum += last - first
 	}
-	after, err := used()
-	if n != chunksATurn*chunkBytes {
-		err = errors.Join(err, fmt.Errorf("%d bytes came", n))
-	}
-	return (after - before) / chunksATurn, err
+	return sum / (turnsASample * (chunksATurn - 1)), nil
 }
 
 const chunks = "chunks" // a value of asServer: this program is a model's server
@@ -292,13 +326,13 @@ func serveChunks() int {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "text/event-stream")
 		for i, e := range body {
-			if i == chunksATurn {
-				pause(r.Context(), beforeFinish)
-			}
 			if _, err := io.WriteString(w, e); err != nil {
 				return
 			}
 			w.(http.Flusher).Flush()
+			if i == 0 || i == chunksATurn-1 {
+				pause(r.Context(), lull)
+			}
 		}
 	})}
 	_ = s.Serve(ln) // until it is killed
