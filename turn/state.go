@@ -14,23 +14,31 @@ import (
 
 // Phase is where a session stands. It changes in [State.to] alone.
 //
-//	                           gating ─hooks let it─┐
-//	                             ▲ │ blocked        ▼
-//	idle ──Submit, Go──▶ armed ──┴─┼─Woken──▶ asking ◀───────────┐
-//	  ▲                    │       │         │  │  ▲ timer        │ next step
-//	  │                    │       │         │  └▶ waiting ◀──────┤ (after a failure)
-//	  │                    │       │         │ calls              │
-//	  │                    │       │         └──────▶ calling ────┤
-//	  │                    │ tripped                    │         │ no calls
-//	  │                    └───────┴──▶ unwinding ◀─────┘         │
-//	  │                                     │ settled, books closed
-//	  └────── terminal event ─────────── ending ◀─────────────────┘
+//	idle ──Submit, Go, Rewind, Compact──▶ armed ──Woken──▶ gating
+//	 ▲ ▲                                  │   │              │ hooks let it
+//	 │ └── the disk fails ────────────────┘   ▼              ▼
+//	 │                                      ( the next request ) ◀─────────────┐
+//	 │                                         │           │                   │
+//	 │                    the context is full, │           │ there is room     │ next step
+//	 │                 or is to be summarized  ▼           ▼                   │
+//	 │                                   compacting ───▶ asking ◀──▶ waiting   │
+//	 │                                         │         │  │  a failure ▲     │
+//	 │                        the turn was for │         │  │ calls      │     │
+//	 │                            this alone   │         │  └─▶ calling ─┴─────┤
+//	 │                                         ▼         ▼       │             │
+//	 │        no calls, a budget, a loop:    ending ◀────┴───────┘             │
+//	 │                                       │ ▲                               │
+//	 └────── terminal event ─────────────────┘ │                               │
+//	                                           │                               │
+//	  armed, gating, asking, waiting,          │ settled, books closed         │
+//	  calling, compacting ──── cut ───▶ unwinding                              │
+//	                                                                           │
+//	  asking ── an answer without calls, and a text that steers it came ───────┘
 //
-// From armed, gating, asking, waiting and calling the way to the next request
-// may lead through compacting, which goes on to asking, or to ending where the
-// turn was for the summary alone. Asking follows asking where a text that steers
-// came in before the turn's own end. Calls may start while the phase is asking,
-// see [State.eager].
+// A turn is cut by a trip, a failure, a block, a stall, a loop or the disk. An
+// attempt that fails because the context is too long goes from asking to
+// compacting. A guard ends an attempt within asking: its one answer follows.
+// Calls may start while the phase is asking, see [State.eager].
 type Phase int
 
 const (
