@@ -24,6 +24,8 @@ func TestABudgetNamesTheFirstBoundThatIsReached(t *testing.T) {
 		{"calls of one step may be over it", all, guard.Spent{Calls: 50}, "calls"},
 		{"tokens", all, guard.Spent{Tokens: 100}, "tokens"},
 		{"wall", all, guard.Spent{Wall: time.Minute}, "wall"},
+		{"cost", guard.Budget{Cost: 0.5}, guard.Spent{Cost: 0.5}, "cost"},
+		{"room below the cost", guard.Budget{Cost: 0.5}, guard.Spent{Cost: 0.4999}, ""},
 		{"the first of several", all, guard.Spent{Steps: 9, Calls: 9, Tokens: 900, Wall: time.Hour}, "steps"},
 	} {
 		if got := c.budget.Exceeded(c.spent); got != c.want {
@@ -39,4 +41,19 @@ func ExampleBudget_Exceeded() {
 	// Output:
 	// ""
 	// "wall"
+}
+
+// proves TRN-11: an input's own bound on steps makes the budget smaller, never
+// larger
+func TestAnInputMayOnlyTakeFromTheBudget(t *testing.T) {
+	n := func(i int) *int { return &i }
+	for _, c := range []struct {
+		budget int
+		own    *int
+		want   int
+	}{{3, nil, 3}, {3, n(2), 2}, {3, n(9), 3}, {0, n(9), 9}, {3, n(0), 3}, {3, n(-1), 3}} {
+		if got := (guard.Budget{Steps: c.budget, Calls: 7}).Within(c.own); got.Steps != c.want || got.Calls != 7 {
+			t.Errorf("%d within %v: %+v", c.budget, c.own, got)
+		}
+	}
 }

@@ -3,10 +3,15 @@
 // the history and never in neither.
 //
 //	accepted ──claimed──▶ in the history
-//	   │ ▲  ▲                  │
-//	   │ │  └────returned──────┘ its turn was hidden
-//	   │ └─edited
-//	   └────dropped──▶ only its record tells of it
+//	 │ ▲ ▲  ▲                  │
+//	 │ │ │  └────returned──────┘ its turn was hidden
+//	 │ │ └─edited
+//	 │ └── the one in its place was refused ──┐
+//	 ├─────accepted in its place──▶ replaced ──┘
+//	 └─────dropped──▶ only its record tells of it
+//
+// Each arrow is one record, also where it moves several inputs: no cut of the
+// journal leaves one of them in two places or in none.
 //
 // The order is by priority (NOW, NEXT, LATER) and within one priority by
 // acceptance.
