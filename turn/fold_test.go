@@ -84,6 +84,44 @@ func TestWhoEndedATurnAndWhenIsNotSeenByTheModel(t *testing.T) {
 	})
 }
 
+// For whom and how long a stream was silent is for people: a judgement's numbers
+// change nothing that the model reads.
+//
+// proves LOG-06, GRD-02
+func TestWhatAStallWasJudgedByIsNotSeenByTheModel(t *testing.T) {
+	changed := 0
+	for seed := range uint64(60) {
+		recs := played(t, seed)
+		other := again(t, recs, func(p event.Payload) event.Payload {
+			switch p := p.(type) {
+			case event.GuardVerdict:
+				if p.Guard == "stall" {
+					changed++
+					p.Verdict = "ok"
+					p.Facts = []byte(`{"cut":{"silence_ms":99999},"place":{"provider":"x","stream":7},"limit":"idle","wake":{"by_person":true},"decision":"by-person"}`)
+				}
+				return p
+			case event.GuardWake:
+				p.Count += 5
+				return p
+			}
+			return p
+		})
+		a, err := turn.Fold(recs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := turn.Fold(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, a.History, b.History)
+	}
+	if changed == 0 {
+		t.Error("nothing was judged: nothing was shown")
+	}
+}
+
 // proves LOG-06, TRN-08
 func TestTwoTurnsThatDifferInWhoStoppedThemLeaveOneContext(t *testing.T) {
 	context := func(reason interrupt.Reason, who string, later time.Duration) []event.Message {
