@@ -142,6 +142,21 @@ func (r *Recording) Try(ctx context.Context, w Wreck, s Sight) []Violation {
 	return out
 }
 
+// Running reports whether a call, a process or a job ran behind the first n
+// records: only then does it matter what recovery sees of the processes.
+func (r *Recording) Running(n int) bool {
+	running := len(r.open(n))
+	for i := range r.Records[:n] {
+		switch r.Records[i].Type {
+		case event.TypeProcessStarted, event.TypeJobStarted:
+			running++
+		case event.TypeProcessEnded, event.TypeJobEnded:
+			running--
+		}
+	}
+	return running > 0
+}
+
 // open lists the calls that had started and not ended after n records.
 func (r *Recording) open(n int) (out []event.CallID) {
 	for i := range r.Records[:n] {

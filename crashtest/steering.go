@@ -302,7 +302,7 @@ type place struct {
 	text     string
 	turn     int       // that claimed it last
 	at       event.Seq // where it did
-	wake     bool      // a guard's notice
+	steer    bool      // it entered at a step's end
 	replaces []event.InputID
 	in       event.InputID // whose words have these in them
 }
@@ -334,7 +334,7 @@ func (w *walk) inbox(r *event.Record, p event.Payload) {
 		if w.inputs[p.ID] != nil {
 			w.say(4, "record %d accepts input %s a second time", r.Seq, p.ID)
 		}
-		w.inputs[p.ID] = &place{text: p.Input.Content.Text(), wake: p.Kind == event.TurnWake, replaces: p.Replaces}
+		w.inputs[p.ID] = &place{text: p.Input.Content.Text(), replaces: p.Replaces}
 		for _, id := range p.Replaces {
 			in := waits(id, "replaces")
 			in.state, in.in = inputReplaced, p.ID
@@ -346,7 +346,7 @@ func (w *walk) inbox(r *event.Record, p event.Payload) {
 		waits(p.ID, "edits").text = p.Input.Content.Text()
 	case event.InboxClaimed:
 		in := waits(p.ID, "takes")
-		in.state, in.turn, in.at = inputTaken, r.Turn, r.Seq
+		in.state, in.turn, in.at, in.steer = inputTaken, r.Turn, r.Seq, p.Steer
 	case event.InboxDropped:
 		if in := w.inputs[p.ID]; p.Why == event.DroppedReplaced && in != nil && in.state == inputReplaced {
 			return
@@ -364,8 +364,8 @@ func (w *walk) inbox(r *event.Record, p event.Payload) {
 	}
 }
 
-// rewound judges a rewind: it is of turns that have ended, and what comes back
-// was in one of them.
+// rewound judges a rewind: it is of turns that have ended, what comes back was
+// in one of them, and what is asked again comes back with it.
 func (w *walk) rewound(r *event.Record, p event.Rewound) {
 	if w.turn != 0 || p.From < 1 || p.From > w.ended || w.group {
 		w.say(4, "record %d hides the turns from %d on, open is %d, ended %d, by recovery: %v", r.Seq, p.From, w.turn, w.ended, w.group)
@@ -374,13 +374,22 @@ func (w *walk) rewound(r *event.Record, p event.Rewound) {
 		w.hidden[n] = true
 	}
 	for _, b := range p.Returns {
-		in := w.inputs[b.ID]
-		if in == nil || in.state != inputTaken || !w.hidden[in.turn] {
-			w.say(4, "record %d returns input %s, which was in no turn that it hides", r.Seq, b.ID)
-			continue
-		}
-		in.state = inputWaits
+		w.returned(r, b)
 	}
+	for id, in := range w.inputs {
+		if p.Why == "retry" && in.turn == p.From && in.state == inputTaken && !in.steer {
+			w.say(1, "record %d hides turn %d to ask it again, and its input %s is nowhere", r.Seq, p.From, id)
+		}
+	}
+}
+
+func (w *walk) returned(r *event.Record, b event.InboxReturned) {
+	in := w.inputs[b.ID]
+	if in == nil || in.state != inputTaken || !w.hidden[in.turn] {
+		w.say(4, "record %d returns input %s, which was in no turn that is hidden", r.Seq, b.ID)
+		return
+	}
+	in.state = inputWaits
 }
 
 // compaction judges a summary: it stands in its brackets, and what they end with
