@@ -159,7 +159,7 @@ func (f *fake) Submit(_ context.Context, req api.SubmitRequest) (api.Submitted, 
 		}
 	}
 	f.inputs++
-	in := event.InboxAccepted{ID: event.InputID(fmt.Sprintf("i_%d", f.inputs)), Input: req.Input, Priority: req.Priority, By: req.By}
+	in := event.InboxAccepted{ID: event.InputID(fmt.Sprintf("i_%d", f.inputs)), Input: req.Input, Priority: req.Priority, By: req.By, Replaces: req.Replaces}
 	f.record(0, 0, "", in)
 	for _, id := range req.Replaces {
 		f.drop(id, event.DroppedReplaced)
@@ -261,8 +261,7 @@ func (f *fake) Retry(context.Context, api.RetryRequest) (api.Submitted, error) {
 	f.note("retry")
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.record(0, 0, "", event.Rewound{From: f.turn, Why: "retry"})
-	back := f.giveBack(f.turn)
+	back := f.giveBack(f.turn, "retry")
 	f.inbox = f.inbox[:len(f.inbox)-len(back)]
 	return api.Submitted{Input: f.begin(event.TurnInput, back...), State: "running"}, nil
 }
@@ -274,20 +273,21 @@ func (f *fake) Rewind(_ context.Context, req api.RewindRequest) (api.Rewound, er
 	f.note("rewind %d restore=%v", req.Turn, req.Restore)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.record(0, 0, "", event.Rewound{From: req.Turn, Why: "rewind"})
 	out := api.Rewound{Turn: req.Turn}
-	for _, in := range f.giveBack(req.Turn) {
+	for _, in := range f.giveBack(req.Turn, "rewind") {
 		f.held[in.ID] = true
 		out.Returned = append(out.Returned, api.Waiting{ID: in.ID, Input: in.Input, Priority: in.Priority, Held: true, By: in.By})
 	}
 	return out, nil
 }
 
-func (f *fake) giveBack(turn int) (back []event.InboxAccepted) {
+func (f *fake) giveBack(turn int, why string) (back []event.InboxAccepted) {
+	hidden := event.Rewound{From: turn, Why: why}
 	for _, id := range f.claims[turn] {
-		f.record(0, 0, "", event.InboxReturned{ID: id, Priority: event.PriorityLater})
+		hidden.Returns = append(hidden.Returns, event.InboxReturned{ID: id, Priority: event.PriorityLater})
 		back = append(back, f.texts[id])
 	}
+	f.record(0, 0, "", hidden)
 	f.inbox = append(f.inbox, back...)
 	return back
 }

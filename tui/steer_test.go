@@ -88,10 +88,14 @@ func TestWhatWaitedComesBackToTheLineAndStaysHeld(t *testing.T) {
 	}
 	p.key("enter")
 	p.is(sending, "submit 1 typed\n\nfirst\n\nsecond for [i_2 i_3]")
+	p.rec(0, "", event.InboxAccepted{ID: "i_4", By: who, Replaces: []event.InputID{"i_2", "i_3"}, Input: event.UserInput{Content: event.TextOf("all")}})
+	if len(p.c.inbox) != 1 || p.c.waits("i_4") == nil {
+		t.Errorf("inbox %v", p.c.inbox)
+	}
 	p.rec(0, "", event.InboxDropped{ID: "i_2", Why: event.DroppedReplaced})
-	p.rec(0, "", event.InboxDropped{ID: "i_3", Why: event.DroppedReplaced})
-	if len(p.c.inbox)+len(p.c.lent) != 0 {
-		t.Errorf("inbox %v, lent %v", p.c.inbox, p.c.lent)
+	p.rec(0, "", event.InboxDropped{ID: "i_4", Why: event.DroppedRefused})
+	if len(p.c.inbox) != 2 || p.c.inbox[0].text != "first" || !p.c.inbox[1].held {
+		t.Errorf("what a refused text stood for does not wait again: %v", p.c.inbox)
 	}
 }
 
@@ -315,8 +319,7 @@ func TestTheCardRetriesAndEdits(t *testing.T) {
 	p.pass(time.Second)
 	p.step(timeUp{letterTimer, p.c.noteNo})
 	p.is(sending, "retry 1")
-	p.rec(0, "", event.Rewound{From: 1, Why: "retry"})
-	p.rec(0, "", event.InboxReturned{ID: "i_1", Priority: event.PriorityLater})
+	p.rec(0, "", event.Rewound{From: 1, Why: "retry", Returns: []event.InboxReturned{{ID: "i_1", Priority: event.PriorityLater}}})
 	p.rec(2, "", event.TurnStarted{Kind: event.TurnInput, Input: "i_1", RetryOf: 1})
 	p.rec(2, "", event.InboxClaimed{ID: "i_1"})
 	p.is(running)
@@ -329,8 +332,7 @@ func TestTheCardRetriesAndEdits(t *testing.T) {
 	p.key("e")
 	p.key("enter")
 	p.is(idle, "rewind 0 restore=true")
-	p.rec(0, "", event.Rewound{From: 2, Why: "rewind"})
-	p.rec(0, "", event.InboxReturned{ID: "i_1", Priority: event.PriorityLater})
+	p.rec(0, "", event.Rewound{From: 2, Why: "rewind", Returns: []event.InboxReturned{{ID: "i_1", Priority: event.PriorityLater}}})
 	p.step(rewound{got: api.Rewound{Turn: 2, Returned: []api.Waiting{{ID: "i_1", Input: event.UserInput{Content: event.TextOf("one")}, Held: true, By: who}}}})
 	if p.c.draft != "one" || len(p.c.turns) != 0 || p.c.retryable {
 		t.Errorf("draft %q, turns %v", p.c.draft, p.c.turns)
