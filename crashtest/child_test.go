@@ -36,6 +36,10 @@ type victim struct {
 	Type         event.Type
 	N            int
 	Ledger, Line string
+
+	// Then is what is said meanwhile, or asked for behind the turn: "steer",
+	// "now", "retry", "compact"; empty: nothing.
+	Then string
 }
 
 const inTool crashtest.Point = "in-tool"
@@ -92,13 +96,73 @@ func runVictim(spec string) int {
 	ctx := context.Background()
 	st, err := r.rt.Open(ctx, api.OpenRequest{Cwd: v.Cwd})
 	if err == nil {
-		_, err = r.rt.Run(ctx, st.ID, "please append")
+		err = v.play(ctx, r.rt, st.ID)
 	}
 	if err = errors.Join(err, r.close(ctx)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
+}
+
+// play has one turn done, and what is said besides.
+func (v *victim) play(ctx context.Context, rt *ripcord.Runtime, id event.SessionID) error {
+	say := func(text string, p event.Priority) (event.InputID, error) {
+		sub, err := rt.Submit(ctx, api.SubmitRequest{Session: id, Priority: p, Input: event.UserInput{Content: event.TextOf(text)}})
+		return sub.Input, err
+	}
+	first, err := say("please append", event.PriorityLater)
+	if err != nil {
+		return err
+	}
+	more := first
+	switch v.Then {
+	case "steer":
+		more, err = say("and mind what I say", event.PriorityNext)
+	case "now":
+		if err = begun(ctx, rt, id); err == nil {
+			more, err = say("and now this at once", event.PriorityNow)
+		}
+	case "retry":
+		if err = begun(ctx, rt, id); err != nil {
+			return err
+		}
+		if _, err = rt.Interrupt(ctx, api.InterruptRequest{Session: id, Input: first}); err != nil {
+			return err
+		}
+		if _, err = rt.Wait(ctx, id, first); err != nil {
+			return err
+		}
+		var sub api.Submitted
+		sub, err = rt.Retry(ctx, api.RetryRequest{Session: id})
+		more = sub.Input
+	case "compact":
+		if _, err = rt.Wait(ctx, id, first); err != nil {
+			return err
+		}
+		var sub api.Submitted
+		sub, err = rt.Compact(ctx, id)
+		more = sub.Input
+	}
+	for _, input := range []event.InputID{first, more} {
+		if err == nil {
+			_, err = rt.Wait(ctx, id, input)
+		}
+	}
+	return err
+}
+
+// begun waits until the second call runs.
+func begun(ctx context.Context, rt *ripcord.Runtime, id event.SessionID) error {
+	for f, err := range rt.Follow(ctx, id, 0, true) {
+		if err != nil {
+			return err
+		}
+		if f.Record != nil && f.Record.Type == event.TypeProcessStarted && f.Record.Call == "c2" {
+			return nil
+		}
+	}
+	return context.Cause(ctx)
 }
 
 // fileRig is a runtime with files, processes and a model elsewhere: what the

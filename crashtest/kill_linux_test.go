@@ -237,6 +237,10 @@ func (s *scene) told(was, now map[event.CallID]*truth, runs map[event.CallID]int
 			w = &truth{}
 		}
 		switch {
+		case w.outcome == event.CallStopped, w.outcome == event.CallSkipped: // before the death; what was stopped may have begun
+			if n.text != w.text || w.outcome == event.CallSkipped && runs[id] != 0 {
+				s.t.Errorf("call %s had ended %s; it ran %d times and is told as %q", id, w.outcome, runs[id], n.text)
+			}
 		case w.ended:
 			if runs[id] != 1 || n.text != w.text {
 				s.t.Errorf("call %s had ended %s; it ran %d times and is told as %q", id, w.outcome, runs[id], n.text)
@@ -334,6 +338,59 @@ func TestKillAtEachPointOfAWrite(t *testing.T) {
 		})
 	}
 	t.Logf("%d kills", len(kills))
+}
+
+// A process that kills itself while it is steered, stopped for other words,
+// asked again or told to summarize: every text that was taken is in one place,
+// nothing runs twice, and the session goes on.
+//
+// proves TRN-13, TRN-16, RTY-10, INT-70, TRN-12, REC-04, REC-08, PRF-03
+func TestKillWhileWordsAreOnTheirWay(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kills := []victim{
+		{Then: "steer", Type: event.TypeInboxAccepted, N: 2},
+		{Then: "steer", Type: event.TypeInboxClaimed, N: 2},
+		{Then: "now", Type: event.TypeInboxAccepted, N: 2},
+		{Then: "now", Type: event.TypeTurnEnded, N: 1},
+		{Then: "now", Type: event.TypeInboxClaimed, N: 2},
+		{Then: "retry", Type: event.TypeRewound, N: 1},
+		{Then: "retry", Type: event.TypeTurnStarted, N: 2},
+		{Then: "compact", Type: event.TypeCompactionStarted, N: 1},
+		{Then: "compact", Type: event.TypeCompactionSummary, N: 1},
+		{Then: "compact", Type: event.TypeTurnEnded, N: 2},
+	}
+	n := 0
+	for i, k := range kills {
+		for j, p := range crashtest.Points()[:5] {
+			if !full() && (i+j)%5 != 0 || coarser > 1 && i%3 != 0 {
+				continue
+			}
+			n++
+			t.Run(fmt.Sprintf("%s, %s of %s", k.Then, p, k.Type), func(t *testing.T) {
+				k.Point = p
+				pause := "true"
+				if k.Then == "now" || k.Then == "retry" {
+					pause = "sleep 60"
+				}
+				s := newScene(t, k, pause)
+				spec, err := json.Marshal(s.v)
+				if err != nil {
+					t.Fatal(err)
+				}
+				cmd := exec.Command(self)
+				out := s.start(cmd, asVictim+"="+string(spec))
+				if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != -1 {
+					t.Fatalf("the process was not killed: %v\n%s", err, out)
+				}
+				s.resume()
+			})
+		}
+	}
+	t.Logf("%d kills", n)
 }
 
 // The command itself, killed at any moment, leaves something true behind.
