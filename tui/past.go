@@ -93,9 +93,6 @@ func (c *chat) hidden(b event.Rewound) []effect {
 		c.turns = c.turns[:n-1]
 	}
 	c.retryable, c.onTop, c.again, c.why = false, false, "", b.Why
-	for _, r := range b.Returns {
-		c.returned(r)
-	}
 	what := "turn " + itoa(b.From)
 	if b.From < c.turn.no {
 		what = "turns " + itoa(b.From) + " to " + itoa(c.turn.no)
