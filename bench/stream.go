@@ -35,7 +35,7 @@ const (
 	turnsASample = 4
 	crowd        = 2000 // sessions that stream side by side
 	crowdPace    = 50 * time.Millisecond
-	probeRounds  = 300
+	probeRounds  = 200
 	pourTarget   = 10 * time.Microsecond
 	decodeTarget = 25 * time.Microsecond
 )
@@ -356,7 +356,7 @@ func (l *lab) crowd(ctx context.Context) (_ []figure, err error) {
 	if err := probe.another(ctx); err != nil {
 		return f, err
 	}
-	alone, err := probe.interrupts(ctx, l.rounds(probeRounds))
+	alone, floor, err := l.interrupts(ctx, &probe, l.rounds(probeRounds))
 	if err != nil {
 		return f, err
 	}
@@ -389,7 +389,7 @@ func (l *lab) crowd(ctx context.Context) (_ []figure, err error) {
 		return f, err
 	}
 	began, before := time.Now(), seen.Load()
-	beside, err := probe.interrupts(ctx, l.rounds(probeRounds))
+	beside, besideFloor, err := l.interrupts(ctx, &probe, l.rounds(probeRounds))
 	if err != nil {
 		return f, err
 	}
@@ -401,7 +401,7 @@ func (l *lab) crowd(ctx context.Context) (_ []figure, err error) {
 	rate := float64(events) / took.Seconds()
 	busy := float64(after-cpu) / float64(took)
 	return []figure{{"BEN-06", fmt.Sprintf("%d sessions at %d events/s beside it: interrupt → turn/end durable", n, time.Second/crowdPace), "p99 ≤ 25 ms, as alone",
-		fmt.Sprintf("%s; %.0f events/s arrive, %.2f processors, %.1f µs an event", beside, rate, busy, us(after-cpu)/float64(max(events, 1))), "alone: " + alone.String(),
+		fmt.Sprintf("%s; %.0f events/s arrive, %.2f processors, %.1f µs an event", beside, rate, busy, us(after-cpu)/float64(max(events, 1))), fmt.Sprintf("alone: %s; two fdatasync alone: %s, beside it: %s", alone, floor, besideFloor),
 		beside.at(.99) <= max(25*time.Millisecond, 2*alone.at(.99)) && rate >= 0.95*float64(n)*float64(time.Second/crowdPace)}}, err
 }
 
@@ -412,24 +412,29 @@ func (r *rig) another(ctx context.Context) error {
 	return err
 }
 
-// interrupts stops n turns that stream.
-func (r *rig) interrupts(ctx context.Context, n int) (out sample, err error) {
+// interrupts stops n turns that stream, and takes the time of two bare syncs
+// behind each.
+func (l *lab) interrupts(ctx context.Context, r *rig, n int) (out, floor sample, err error) {
 	for i := range n {
 		if i%50 == 49 {
 			if err := r.fresh(ctx); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		input, err := r.submit(ctx, "go")
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		pause(ctx, time.Duration(1+i%60)*time.Millisecond)
 		took, err := r.stop(ctx, input, false)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		out = append(out, took)
+		f, err := l.floor(2)
+		if err != nil {
+			return nil, nil, err
+		}
+		out, floor = append(out, took), append(floor, f)
 	}
-	return out, ctx.Err()
+	return out, floor, ctx.Err()
 }
