@@ -444,6 +444,9 @@ func (c *chat) wasSubmitted(in submitted) []effect {
 		if m != nil && len(m.ids) > 0 && isStale(in.err) {
 			out = append(out, look{})
 		}
+		if m == nil {
+			return append(out, c.say("not begun: "+in.err.Error())...)
+		}
 		return append(out, c.say("not sent: "+in.err.Error())...)
 	}
 	switch {

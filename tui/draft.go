@@ -53,6 +53,7 @@ type waiting struct {
 	kind     event.TurnKind
 	by       string
 	mode     string
+	instead  []waiting // of these it was accepted
 	seq      event.Seq // of its acceptance
 	held     bool      // no turn takes it by itself
 }
@@ -77,6 +78,21 @@ func (w *waiting) say(in event.UserInput) {
 
 // mine reports whether this person typed it: only that goes back to the line.
 func (w *waiting) mine() bool { return w.by == who && w.kind != event.TurnWake }
+
+// accepted puts an input into the inbox, in the place of those whose words are
+// in it.
+func (c *chat) accepted(b event.InboxAccepted, at event.Seq) {
+	w := waitingOf(b)
+	w.seq = at
+	for _, id := range b.Replaces {
+		if old, ok := c.takeWaiting(id); ok {
+			w.instead = append(w.instead, old)
+			c.lent = without(c.lent, id)
+		}
+	}
+	c.inbox = append(c.inbox, w)
+	c.sortInbox()
+}
 
 // sortInbox keeps the order in which it will be taken.
 func (c *chat) sortInbox() {

@@ -149,6 +149,13 @@ func (c *chat) clearQueue() []effect {
 func (c *chat) wasDropped(b event.InboxDropped) []effect {
 	w, ok := c.takeWaiting(b.ID)
 	c.lent = without(c.lent, b.ID)
+	if b.Why == event.DroppedRefused { // it could not be stored: what it stood for waits on
+		for _, old := range w.instead {
+			old.held = true
+			c.inbox = append(c.inbox, old)
+		}
+		c.sortInbox()
+	}
 	if !ok || b.Why != "canceled" || c.loading {
 		return nil
 	}

@@ -146,10 +146,7 @@ func (c *chat) record(now time.Time, r *event.Record) []effect {
 	switch b := body.(type) {
 	case event.InboxAccepted:
 		c.owed = with(c.owed, b.ID, c.owed[b.ID]-1)
-		w := waitingOf(b)
-		w.seq = r.Seq
-		c.inbox = append(c.inbox, w)
-		c.sortInbox()
+		c.accepted(b, r.Seq)
 	case event.InboxEdited:
 		if w := c.waits(b.ID); w != nil {
 			w.say(b.Input)
