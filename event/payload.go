@@ -82,7 +82,7 @@ type InboxEdited struct {
 // InboxDropped is the only account of an input that never ran.
 type InboxDropped struct {
 	ID  InputID `json:"id"`
-	Why string  `json:"why"` // "canceled", "removed", [DroppedReplaced] or [DroppedRefused]
+	Why string  `json:"why"` // "canceled", "removed", "rewound", [DroppedReplaced] or [DroppedRefused]
 	By  string  `json:"by,omitempty"`
 }
 

@@ -33,12 +33,12 @@ func (s *State) eager() {
 	s.dispatch()
 }
 
-// room reports whether the turn's budget has room for a call more. That of
+// room reports whether the budgets have room for a call more. That of
 // steps was looked at when the step began.
 func (s *State) room() bool {
-	spent := s.spent()
-	spent.Steps = 0
-	return s.budget.Exceeded(spent) == ""
+	spent, all := s.spent(), s.spentInAll()
+	spent.Steps, all.Steps = 0, 0
+	return s.budget.Exceeded(spent) == "" && s.opts.Session.Exceeded(all) == ""
 }
 
 // ahead reports whether block is a call that was requested already: nothing

@@ -2,6 +2,8 @@ package turn
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/ripcord-go/ripcord/event"
 )
@@ -32,6 +34,7 @@ func (s *State) rewind(in Rewind) {
 		s.do(Reply{Token: in.Token, Err: ErrNotNow})
 		return
 	}
+	s.dropNotices(from, in.By)
 	out := Returned{From: from}
 	for _, r := range back {
 		if e, ok := s.Box.Get(r.ID); ok {
@@ -54,6 +57,21 @@ func (s *State) rewind(in Rewind) {
 	}
 	s.do(Reply{Token: in.Token, Value: out})
 	s.wake()
+}
+
+// dropNotices drops the guard's notices that wait about turns which are hidden
+// now: they would tell the model of what it has never said.
+func (s *State) dropNotices(from int, by string) {
+	var gone []event.InputID
+	for e := range s.Box.All() {
+		if n, err := strconv.Atoi(strings.TrimPrefix(string(e.ID), wakePrefix)); err == nil && e.Kind == event.TurnWake && n >= from {
+			gone = append(gone, e.ID)
+		}
+	}
+	for _, id := range gone {
+		s.emit(event.InboxDropped{ID: id, Why: "rewound", By: by}, "")
+		delete(s.held, id)
+	}
 }
 
 // returns lists what waits again once the turns from `from` on are hidden, and

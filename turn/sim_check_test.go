@@ -243,6 +243,11 @@ func (w *world) judgeAll() {
 			w.fail("acknowledged input %s is lost", id)
 		}
 	}
+	for id, n := range w.see.wakes {
+		if w.see.hidden[n] && w.see.inputs[id].at == inInbox {
+			w.fail("turn %d is hidden and its notice waits", n)
+		}
+	}
 	l := w.folded(len(w.recs))
 	if err := w.see.accounted(l); err != nil {
 		w.fail("%v", err)

@@ -318,12 +318,16 @@ func TestEveryCutMessageIsJudgedWithItsNumbers(t *testing.T) {
 			d.pass(time.Second)
 			d.fail(event.Failure{Code: event.FailStall, Message: "silent"})
 		}, verdict: guard.StreamActive, limit: "connection"},
-		"a person":      {play: long, end: func(d *desk) { d.pass(18 * time.Second); d.trip(interrupt.UserSIGINT, "me"); d.cut() }, verdict: guard.Stalled, decision: guard.WakeByPerson},
-		"a quick one":   {play: long, end: func(d *desk) { d.pass(time.Second); d.trip(interrupt.UserSIGINT, "me"); d.cut() }, verdict: guard.StreamActive},
-		"the shutdown":  {play: long, end: func(d *desk) { d.pass(18 * time.Second); d.trip(interrupt.SystemShutdown, "close"); d.cut() }, verdict: guard.Stalled, decision: guard.WakeByPerson},
-		"the budget":    {play: long, end: func(d *desk) { d.pass(18 * time.Second); d.trip(interrupt.BudgetExceeded, "wall"); d.cut() }, verdict: guard.Stalled, decision: guard.WakeByPerson},
-		"switched off":  {opts: func(o *turn.Options) { o.Guards.NoWake = true }, play: long, end: (*desk).silence, verdict: guard.Stalled, decision: guard.WakeOff, limit: "idle"},
-		"the limit":     {opts: func(o *turn.Options) { o.Guards.Stall.InRow = -1 }, play: long, end: (*desk).silence, verdict: guard.Stalled, decision: guard.WakeLimit, limit: "idle"},
+		"a person":     {play: long, end: func(d *desk) { d.pass(18 * time.Second); d.trip(interrupt.UserSIGINT, "me"); d.cut() }, verdict: guard.Stalled, decision: guard.WakeByPerson},
+		"a quick one":  {play: long, end: func(d *desk) { d.pass(time.Second); d.trip(interrupt.UserSIGINT, "me"); d.cut() }, verdict: guard.StreamActive},
+		"the shutdown": {play: long, end: func(d *desk) { d.pass(18 * time.Second); d.trip(interrupt.SystemShutdown, "close"); d.cut() }, verdict: guard.Stalled, decision: guard.WakeByPerson},
+		"the budget":   {play: long, end: func(d *desk) { d.pass(18 * time.Second); d.trip(interrupt.BudgetExceeded, "wall"); d.cut() }, verdict: guard.Stalled, decision: guard.WakeByPerson},
+		"switched off": {opts: func(o *turn.Options) { o.Guards.NoWake = true }, play: long, end: (*desk).silence, verdict: guard.Stalled, decision: guard.WakeOff, limit: "idle"},
+		"the limit":    {opts: func(o *turn.Options) { o.Guards.Stall.InRow = -1 }, play: long, end: (*desk).silence, verdict: guard.Stalled, decision: guard.WakeLimit, limit: "idle"},
+		"a guard that warns": {opts: func(o *turn.Options) { o.Guards.OnStall = guard.Warn }, play: long, end: func(d *desk) {
+			d.pass(18 * time.Second)
+			d.fail(event.Failure{Code: event.FailStall, Message: "silent"})
+		}, verdict: guard.Stalled, decision: guard.WakeOff, limit: "connection"},
 		"an error stop": {play: long, end: func(d *desk) { d.pass(18 * time.Second); d.fail(event.Failure{Code: event.FailOverloaded}) }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -630,4 +634,56 @@ func TestABreakWhoseAnswerNeverComesIsFenced(t *testing.T) {
 	if d.s.Turn.End.Outcome != event.TurnCompleted || d.s.Turn.End.Text != "done" {
 		t.Errorf("%+v", d.s.Turn.End)
 	}
+}
+
+// proves GRD-03, RTY-10: the notice about a turn that is hidden tells nothing
+func TestAHiddenTurnsNoticeIsDropped(t *testing.T) {
+	d := newDesk(t, stalling())
+	d.submit("go")
+	d.say("ok")
+	d.noHooks = true
+	d.submit("write it")
+	d.cutArgument("w", 500)
+	d.silence()
+	for _, e := range d.s.Step(d.now, turn.Hooked{}) {
+		if a, ok := e.(turn.Append); ok {
+			d.recs = append(d.recs, a.Records...)
+		}
+	}
+	d.trip(interrupt.UserSIGINT, "me")
+	d.tell(turn.Woken{})
+	d.noHooks = false
+	if !slices.Equal(d.waitingIDs(), []event.InputID{"i_wake_2"}) {
+		t.Fatalf("waiting: %v", d.waitingIDs())
+	}
+	if _, err := d.rewind(turn.Rewind{Retry: true}); err != nil {
+		t.Fatal(err)
+	}
+	if len(d.waitingIDs()) > 0 {
+		t.Errorf("waiting: %v", d.waitingIDs())
+	}
+	d.say("done")
+	if got := fmt.Sprint(d.s.History); strings.Contains(got, "skeleton") {
+		t.Error(got)
+	}
+}
+
+// proves GRD-09: a silence that was only warned of is no place where a stream was
+// cut, and a guard that warns ends no turn for one
+func TestAGuardThatWarnsEndsNothing(t *testing.T) {
+	o := stalling()
+	o.Guards.OnStall = guard.Warn
+	d := newDesk(t, o)
+	d.submit("go")
+	for range 2 {
+		d.stream(event.TextDelta{Text: varied(40, "s")})
+		d.pass(tIdle)
+		d.tell(turn.Fired{Timer: turn.TimerStall})
+		d.fail(event.Failure{Code: event.FailStall, Message: "the socket was silent"})
+		if d.s.Phase() != turn.PhaseWaiting {
+			t.Fatalf("%v: %+v", d.s.Phase(), d.s.Turn.End)
+		}
+		d.tell(turn.Fired{Timer: turn.TimerBackoff})
+	}
+	d.say("done")
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -47,6 +48,7 @@ type cutAt struct {
 	Before   *guard.Place       `json:"same_place,omitempty"` // an earlier cut at the same place
 	Wake     *guard.WakeFacts   `json:"wake,omitempty"`
 	Decision guard.WakeDecision `json:"decision,omitempty"` // on a stall
+	Warned   bool               `json:"warned,omitempty"`   // nothing was cut: it was said, and no more
 	verdict  guard.StallVerdict
 	said     string // how the connection put it
 }
@@ -73,7 +75,7 @@ func (l *Ledger) foldGuard(r *event.Record, p event.Payload) {
 		var at cutAt
 		var loop loopAt
 		switch {
-		case p.Guard == guardStall && json.Unmarshal(p.Facts, &at) == nil && at.Place.Stream > 0 && at.Limit != "":
+		case p.Guard == guardStall && json.Unmarshal(p.Facts, &at) == nil && at.Place.Stream > 0 && at.Limit != "" && !at.Warned:
 			l.Places.Note(at.Place) // where somebody stopped it says nothing about the stream
 		case p.Guard != guardStall && l.open != nil && !l.open.Message && json.Unmarshal(p.Facts, &loop) == nil && loop.Cut:
 			l.open.trim(&loop)
@@ -172,6 +174,7 @@ func (s *State) silent() {
 	}
 	at := s.cutHere(name, limit, false)
 	if s.opts.Guards.OnStall == guard.Warn {
+		at.Warned = true
 		s.judge(guardStall, string(at.verdict), at)
 		s.do(Show{"warning", fmt.Sprintf("nothing came from the model for %v", limit)})
 		s.watch.warned = true // once a silence: the next event sets the timer again
@@ -220,7 +223,8 @@ func (s *State) cutHere(limit string, after time.Duration, byPerson bool) *cutAt
 
 // decide says whether a stall wakes the model, from what is known now.
 func (s *State) decide(at *cutAt, byPerson bool) {
-	at.Wake = &guard.WakeFacts{Off: s.opts.Guards.NoWake, ByPerson: byPerson, InRow: s.Wakes.InRow, Since: -1}
+	off := s.opts.Guards.NoWake || s.opts.Guards.OnStall == guard.Warn
+	at.Wake = &guard.WakeFacts{Off: off, ByPerson: byPerson, InRow: s.Wakes.InRow, Since: -1}
 	if !s.Wakes.Last.IsZero() {
 		at.Wake.Since = max(s.now.Sub(s.Wakes.Last).Milliseconds(), 0)
 	}
@@ -269,7 +273,7 @@ func (s *State) stalled(at *cutAt) {
 	s.judge(guardStall, string(at.verdict), at)
 	s.watch.last = at
 	f := event.Failure{Code: event.FailStall, Message: stallText(at, same), Hint: "the provider is silent, not the network's end: try again, in smaller pieces, or another model"}
-	if at.verdict != guard.Stalled && same == nil {
+	if at.verdict != guard.Stalled && same == nil || s.opts.Guards.OnStall == guard.Warn {
 		s.failed(f)
 		return
 	}
@@ -280,6 +284,9 @@ func (s *State) stalled(at *cutAt) {
 	}
 	s.cut(how)
 }
+
+// wakePrefix begins the name of a stall's notice; its turn's number follows.
+const wakePrefix = "i_wake_"
 
 // awake starts what a stall asks for: the notice is in the inbox, durable with
 // the turn's end, so that it is neither lost nor given twice. A person's word
@@ -293,7 +300,7 @@ func (s *State) awake() {
 		return
 	}
 	s.emit(event.GuardWake{Count: s.Wakes.InRow + 1, Notice: s.how.wake}, "")
-	s.emit(event.InboxAccepted{ID: event.InputID(fmt.Sprintf("i_wake_%d", s.Turn.Number)), Kind: event.TurnWake,
+	s.emit(event.InboxAccepted{ID: event.InputID(wakePrefix + strconv.Itoa(s.Turn.Number)), Kind: event.TurnWake,
 		Priority: event.PriorityNext, By: "guard:stall", Input: event.UserInput{Content: event.TextOf(s.how.wake)}}, "")
 }
 
