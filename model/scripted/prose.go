@@ -10,16 +10,16 @@ import (
 // prose makes words that vary and are the same in each answer: a long stream
 // out of one word is degenerate repetition, and is cut as that.
 type prose struct {
-	rng  *rand.Rand
-	left int // words of the sentence that is being written
+	rng   *rand.Rand
+	words []string
+	left  int // words of the sentence that is being written
 }
 
-func newProse() *prose { return &prose{rng: rand.New(rand.NewPCG(5, 8))} }
+func newProse() *prose { return &prose{rng: rand.New(rand.NewPCG(5, 8)), words: vocabulary()} }
 
 // word is the next one, with what stands behind it.
 func (p *prose) word() string {
-	words := vocabulary()
-	w := words[p.rng.IntN(len(words))]
+	w := p.words[p.rng.IntN(len(p.words))]
 	if p.left == 0 {
 		p.left = 4 + p.rng.IntN(12)
 		w = strings.ToUpper(w[:1]) + w[1:]
