@@ -20,6 +20,11 @@ const steerAnswers = `answer always if user Summarize
 answer always if user stream
   text streaming words
   hang
+answer always if user mute
+  hang
+answer always if user ponder
+  reasoning thinking hard
+  hang
 answer always if user nearly
   text nearly
   wait 30ms
@@ -388,5 +393,30 @@ func TestAPictureTravelsWithItsText(t *testing.T) {
 	d.types("\r")
 	if r := d.asked("look again"); bytes.Count(r.Body, want) < 2 {
 		t.Error("after a kill -9: the picture is not in the request")
+	}
+}
+
+// proves B140: the prompt and what had come outlive Esc and the process; where
+// nothing had come the prompt is in the line again, and sent as it is it is asked
+// again, not said twice
+func TestThePromptAndWhatHadComeOutliveEsc(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	d.types("ponder this\r")
+	d.sees("thinking hard")
+	d.types(esc)
+	d.gets(1, event.TypeTurnEnded, "USER_SIGINT")
+	d.again()
+	d.sees("› ponder this")
+	d.sees("thinking, cut here")
+	d.types("mute one\r")
+	d.asked("mute one")
+	d.types(esc)
+	d.sees("your text is back in the line")
+	d.types("\r")
+	d.gets(1, event.TypeTurnStarted, `"retry_of":2`)
+	eventually(t, "the prompt asked again", func() bool { return len(d.model.Requests()) == 3 }, d.out.String)
+	if r := d.asked("mute one"); times(r, "mute one") != 1 || times(r, "ponder this") != 1 {
+		t.Errorf("said: %q", users(r))
 	}
 }
