@@ -205,7 +205,9 @@ func TestAForkOfWhatACrashOrDamageLeft(t *testing.T) {
 	if res := f.run("three"); res.Text != "c" {
 		t.Errorf("the fork's turn: %+v", res)
 	}
-	b.fork(2) // its end stands in the group that closed it
+	if l := b.fork(2).fold(); l.InRepair() { // its end stands in the group that closed it
+		t.Error("the fork ends within the group that closed its turn")
+	}
 	b.end()
 
 	bad := []byte(b.journal())
