@@ -125,7 +125,7 @@ func fold(cfg Config, sieve *sieve) (ledger *turn.Ledger, past []turn.Summary, e
 		}
 		sieve.take(&r)
 		if r.Type == event.TypeTurnEnded {
-			if past = append(past, turn.Summarize(ledger)); len(past) > 2*resultsKept {
+			if past = append(past, bare(turn.Summarize(ledger))); len(past) > 2*resultsKept {
 				past = slices.Clone(past[resultsKept:])
 			}
 		}
