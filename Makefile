@@ -2,7 +2,7 @@
 
 GO ?= go
 TREES ?= 10000
-SCENARIOS ?= 60
+SCENARIOS ?= 70
 SEEDS ?= 1000000
 FUZZTIME ?= 1m
 
@@ -27,7 +27,7 @@ lint: ## gofmt, vet on two systems, staticcheck
 trees: ## random process trees, stopped at random moments: no survivors (TREES=10000)
 	RIPCORD_TREES=$(TREES) .ci/run trees
 
-sweep: ## cut every journal at every record and byte, recover, check (SCENARIOS=60)
+sweep: ## cut every journal at every record and byte, recover, check (SCENARIOS=70)
 	RIPCORD_SWEEP=full RIPCORD_SCENARIOS=$(SCENARIOS) .ci/run sweep
 
 simulate: ## the pure core under one seeded queue of events (SEEDS=1000000)

@@ -114,6 +114,9 @@ type Wreck struct {
 	Keep int
 	From int // where the damage is, when it must be refused
 	Lost int // records at most that are not readable any more, when it must be refused
+	// Either says that it may be refused as well: what is left of its last record
+	// shows that the batch before it had been synced.
+	Either bool
 }
 
 // Try recovers w and returns what of the invariants is broken.
@@ -122,6 +125,9 @@ func (r *Recording) Try(ctx context.Context, w Wreck, s Sight) []Violation {
 		return r.refused(ctx, w)
 	}
 	once, err := Recover(ctx, r.ID, w.Bytes, s)
+	if err != nil && w.Either {
+		return r.refused(ctx, w)
+	}
 	if err != nil {
 		return []Violation{{3, "recovery failed: " + err.Error()}}
 	}
@@ -196,6 +202,9 @@ func (r *Recording) Glance(ctx context.Context, w Wreck) []Violation {
 	store := mem.New(mem.Options{})
 	store.Put(r.ID, w.Bytes)
 	wr, err := store.Acquire(ctx, r.ID)
+	if err != nil && w.Either {
+		return r.refused(ctx, w)
+	}
 	if err != nil {
 		return []Violation{{3, "opening failed: " + err.Error()}}
 	}

@@ -74,7 +74,9 @@ func (r *Recording) Zero(off, n int) Wreck {
 	b := bytes.Clone(r.Bytes)
 	to := min(off+n, len(b))
 	clear(b[off:to])
-	return r.wreck(fmt.Sprintf("bytes %d to %d zeroed", off, to), b, off, to)
+	w := r.wreck(fmt.Sprintf("bytes %d to %d zeroed", off, to), b, off, to)
+	w.Either = w.Keep >= 0 && to < len(b) && r.Records[r.record(to)].Batch > r.Records[r.record(off)].Batch
+	return w
 }
 
 // Tail is the journal with bytes behind it that nobody meant to write.
