@@ -19,12 +19,14 @@
 //	   └──── result ───────┴───────────── result ──────────────┴──▶ ended
 //
 // A stop that comes before the input was handed over ends without a turn:
-// nothing starts after it.
+// nothing starts after it. Running also covers the turns behind the first: what
+// that one made way for, and with --drain what waits. The result is the last
+// one's.
 //
 // # Goroutines
 //
 //   - stops.watch, one a process: reads signals; ends with the process.
-//   - driver.work, one a turn: opens, submits, waits; its end is the driver's
+//   - driver.work, one a run: opens, submits, waits; its end is the driver's
 //     "result", and only a store that does not answer leaves it behind, in a
 //     process that is about to exit.
 //   - driver.ask, one a request to stop: as driver.work.
@@ -35,6 +37,7 @@
 //   - live, one a session open in this process: serves its control socket;
 //     live.close waits for all of them.
 //   - readStdin, one: given up when a signal comes first.
+//   - confirmed, one: reads an answer; given up when a signal comes first.
 //
 // # What it never does
 //

@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 // proves CLI-01, CLI-02, CLI-03, IFC-01, IFC-03, IFC-04, IFC-05, IFC-06, IFC-07,
 // IFC-08, IFC-09, IFC-10, IFC-12, HOK-01, HOK-02, HOK-03, HOK-04, INT-32, INT-42,
 // LOG-12, LOG-15, MOD-01, MOD-04, MOD-05, OBS-01, PRC-01, PRC-02, PRC-04, PRC-08,
-// REC-03, REC-04, REC-05, REC-06, REC-08, REC-09, TOL-23, TOL-24, TOL-26, TOL-27,
-// TRN-06, TRN-14
+// INT-66, INT-70, INT-71, REC-03, REC-04, REC-05, REC-06, REC-08, REC-09, RTY-10, TOL-23, TOL-24, TOL-26, TOL-27,
+// TRN-06, TRN-12, TRN-13, TRN-14
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {

@@ -95,7 +95,6 @@ func strict(cmd *cobra.Command) {
 // laterCmds are verbs whose names are taken and that are not here yet: each is
 // refused with one sentence.
 func laterCmds() []*cobra.Command {
-	const inspect = "`ripcord log show ID` reads what there is"
 	verbs := []struct{ use, instead string }{
 		{"serve", "each live session has a control socket for `ripcord interrupt` and `ripcord jobs`"},
 		{"acp", "use `ripcord run`"},
