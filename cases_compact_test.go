@@ -119,7 +119,7 @@ func reads(l *turn.Ledger) string {
 // what it was, the journal only grows, what waits still waits, and a later
 // summary works.
 //
-// proves TRN-12, LOG-05, REC-03, B117, B119
+// proves TRN-12, REC-03, B117, B119
 func TestASummaryThatIsCutShortCostsNothing(t *testing.T) {
 	made := t.TempDir()
 	id := past(t, made, 300, 0, 150)
@@ -288,7 +288,7 @@ func peak(f func()) (most, left int64) {
 // Resuming reads a journal as a stream: what it takes follows the live context
 // and not the file. RIPCORD_BIG=1 has it read two gigabytes.
 //
-// proves LOG-12, BEN-07, B164
+// proves LOG-16, B164
 func TestResumingFollowsTheContextNotTheFile(t *testing.T) {
 	size := 10 << 20
 	if big() {
@@ -333,7 +333,7 @@ func bytesRead(t *testing.T) int {
 // The list of three thousand sessions, some of them long, one broken, reads a
 // bounded piece of each.
 //
-// proves LOG-12, B166
+// proves LOG-15, LOG-16, IFC-12, B166
 func TestAListOfThousandsReadsABoundedPieceOfEach(t *testing.T) {
 	n := 400
 	if big() {
@@ -391,7 +391,7 @@ func TestAListOfThousandsReadsABoundedPieceOfEach(t *testing.T) {
 // Twenty pictures of a megabyte and thirty summaries: the pictures are beside
 // the journal, each once, and a picture that is gone is said to be.
 //
-// proves TRN-12, B169
+// proves LOG-07, TRN-12, B169
 func TestPicturesAreKeptOnceHoweverOftenTheContextIsSummarized(t *testing.T) {
 	b := newBench(t, "answer always if user Summarize\n  text All of it.\n  finish stop\ndefault\n  text I see.\n  finish stop\n")
 	rng := rand.New(rand.NewPCG(9, 9))

@@ -14,7 +14,7 @@ import (
 // between: the request says them once, the journal links the attempts, and
 // nothing of it was removed.
 //
-// proves INT-66, INT-69, INT-70, INT-75, INT-76, LOG-05, B134
+// proves INT-66, INT-69, INT-70, INT-75, INT-76, B134
 func TestARetryAsksTheSameAgainAndSaysItOnce(t *testing.T) {
 	b := newBench(t, "answer x 2\n  http 500\nanswer\n  text Done.\n  finish stop\n", func(c *ripcord.Config) { c.Limits.Attempts = 1 })
 	id := b.submit("the question")

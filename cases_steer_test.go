@@ -176,7 +176,7 @@ func picture(t *testing.T) []byte {
 // before it ends, when it is sent now, and behind a death; what is not a picture
 // works as before.
 //
-// proves TRN-18, B136
+// proves LOG-07, TRN-18, B136
 func TestAPictureTravelsWithItsText(t *testing.T) {
 	raw := picture(t)
 	sum := sha256.Sum256(raw)

@@ -216,7 +216,7 @@ var errSummary = errors.New("no summary today")
 // However a summary is cut short, the context is what it was, what waits is held
 // or runs, and another one works.
 //
-// proves TRN-12, LOG-05, INT-36, B117, B118, B119
+// proves TRN-12, INT-36, B117, B118, B119
 func TestASummaryThatIsCutShortLeavesTheContextAlone(t *testing.T) {
 	for name, c := range map[string]struct {
 		sum  talk
@@ -350,4 +350,26 @@ func TestAnInboxOfTenThousandIsNotCopiedAtEachStep(t *testing.T) {
 	if len(w) != n || len(held) != n || !slices.IsSortedFunc(w, func(a, b inbox.Entry) int { return int(a.Seq - b.Seq) }) {
 		t.Errorf("%d wait, %d held", len(w), len(held))
 	}
+}
+
+// Whoever was told that an input was accepted, changed or taken back sees it so.
+//
+// proves TRN-13
+func TestWhoChangedTheInboxSeesItAtOnce(t *testing.T) {
+	r := newRig(t, plan{talks: []talk{hangs("busy")}})
+	id := r.submit("go")
+	for i := range rounds() / 2 {
+		taken := r.offer("later", event.PriorityLater)
+		if w, _ := r.live.Waiting(); len(w) != 1 || w[0].ID != taken.ID {
+			t.Fatalf("round %d: %s was accepted, %+v wait", i, taken.ID, w)
+		}
+		if err := r.live.Remove(r.ctx, taken.ID, "me"); err != nil {
+			t.Fatal(err)
+		}
+		if w, _ := r.live.Waiting(); len(w) != 0 {
+			t.Fatalf("round %d: %s was taken back, %+v wait", i, taken.ID, w)
+		}
+	}
+	r.stop(session.Address{Input: id})
+	r.wait(id)
 }
