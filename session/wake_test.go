@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,14 +19,15 @@ import (
 )
 
 // halts streams a long argument and goes silent inside it; it says when.
-func halts(at *time.Time) talk {
+func halts(at *atomic.Pointer[time.Time]) talk {
 	return func(ctx context.Context, _ model.Request, say func(event.Delta) bool) error {
 		var text strings.Builder
 		for i := 0; text.Len() < 17_000; i++ {
 			fmt.Fprintf(&text, "line %d holds the number %d; ", i, i*i*7919)
 		}
 		_ = say(event.CallStart{Block: 0, ID: "c1", Name: "write"}) && say(event.ArgsDelta{Block: 0, Text: `{"text":"` + text.String()})
-		*at = time.Now()
+		now := time.Now()
+		at.Store(&now)
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}
@@ -43,7 +45,7 @@ func TestANoticeIsGivenOnceWhateverComesAtTheStallsEnd(t *testing.T) {
 		for _, what := range []string{"nothing", "later", "next", "now", "stop"} {
 			name := fmt.Sprintf("%s at %v", what, off)
 			synctest.Test(t, func(t *testing.T) {
-				var silent time.Time
+				var silent atomic.Pointer[time.Time]
 				h := &hooks{report: map[gate.Point]func(context.Context, gate.Moment) string{gate.TurnStop: func(ctx context.Context, m gate.Moment) string {
 					if m.Turn == 1 {
 						pause(ctx, hook) // the turn converges
@@ -54,7 +56,7 @@ func TestANoticeIsGivenOnceWhateverComesAtTheStallsEnd(t *testing.T) {
 					turn: turn.Options{Guards: turn.Guards{Stall: guard.StallLimits{First: 90 * time.Second, Idle: idle}}}})
 				first := r.submit("write it")
 				pause(r.ctx, time.Second)
-				pause(r.ctx, time.Until(silent.Add(idle+off)))
+				pause(r.ctx, time.Until(silent.Load().Add(idle+off)))
 				stopped := session.StopIdle
 				switch what {
 				case "later", "next", "now":
