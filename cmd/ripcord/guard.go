@@ -13,6 +13,7 @@ import (
 
 	"github.com/ripcord-go/ripcord/api"
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/guard"
 	"github.com/ripcord-go/ripcord/guard/forensics"
 )
 
@@ -32,9 +33,14 @@ type replayFlags struct {
 	idle   []time.Duration
 }
 
-// options are the numbers that are measured against.
-func (fl *replayFlags) options(k forensics.Kind) forensics.Options {
-	return forensics.Options{Idle: fl.idle, Kind: k}
+// options are the numbers that are measured against: those in force here.
+func (a *app) replayOptions(fl *replayFlags, k forensics.Kind) (forensics.Options, error) {
+	set, err := a.inForce(true)
+	if err != nil {
+		return forensics.Options{}, err
+	}
+	g := guards(set, set.Provider, set.BaseURL)
+	return forensics.Options{Stall: g.Stall, Calls: g.Calls, Loop: g.Loop, Off: g.NoWake || g.OnStall == guard.Off, Idle: fl.idle, Kind: k}, nil
 }
 
 func guardReplay(a *app) *cobra.Command {
@@ -65,7 +71,11 @@ Exit 0 if it was read, whatever was found; 2 wrong use; 7 it cannot be read.`,
 			}
 			defer func() { _ = in.Close() }() // it was only read
 			return a.plain(func(ctx context.Context, args []string) error {
-				return a.replay(args[0], until{ctx, in}, fl.options(""), fl)
+				o, err := a.replayOptions(&fl, "")
+				if err != nil {
+					return err
+				}
+				return a.replay(args[0], until{ctx, in}, o, fl)
 			})(cmd, args)
 		},
 	}
@@ -110,7 +120,11 @@ func (a *app) replaySession(ctx context.Context, svc api.Service, name string, f
 	next, stop := iter.Pull2(svc.Records(ctx, s.ID, 0))
 	defer stop()
 	in.next = next
-	return a.replay(string(s.ID), until{ctx, in}, fl.options(forensics.Ripcord), fl, &in.damage)
+	o, err := a.replayOptions(&fl, forensics.Ripcord)
+	if err != nil {
+		return err
+	}
+	return a.replay(string(s.ID), until{ctx, in}, o, fl, &in.damage)
 }
 
 // replay reads in, prints the report and writes the script.
