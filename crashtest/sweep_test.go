@@ -140,7 +140,7 @@ func (c *complain) done() {
 // its start was durable, what a hook refused did not happen, and the oracle finds
 // nothing in a whole journal.
 //
-// proves LOG-12, LOG-13, HOK-02
+// proves LOG-12, LOG-13, HOK-02, GRD-03
 func TestSweepStandsOnRunsThatAreTrue(t *testing.T) {
 	of(t, scenarios(t, true), func(t *testing.T, r *crashtest.Recording) {
 		for _, v := range r.Durable() {
@@ -169,7 +169,7 @@ func TestSweepIsOfWhatItsScenariosAreNamedFor(t *testing.T) {
 	})
 }
 
-// proves REC-03, REC-04, REC-05, REC-06, LOG-12, TOL-05, TOL-23, TOL-27, HOK-04, PRF-03
+// proves REC-03, REC-04, REC-05, REC-06, LOG-12, TOL-05, TOL-23, TOL-27, HOK-04, PRF-03, TRN-12, TRN-13, TRN-16, INT-66, INT-69, INT-70, RTY-10
 func TestSweepOfEveryRecord(t *testing.T) {
 	var sum tally
 	of(t, scenarios(t, true), func(t *testing.T, r *crashtest.Recording) {
@@ -346,7 +346,7 @@ func TestSweepOfCrashesInRecovery(t *testing.T) {
 	atLeast(t, &sum, "cuts", 100*12)
 }
 
-// proves REC-08, REC-09, PRF-03
+// proves REC-08, REC-09, PRF-03, TRN-14
 func TestSweepGoesOnAfterEveryRecord(t *testing.T) {
 	var sum tally
 	of(t, scenarios(t, true), func(t *testing.T, r *crashtest.Recording) {
