@@ -231,7 +231,7 @@ func TestAnInputIsClaimedAsItEntersItsStep(t *testing.T) {
 	}
 }
 
-// proves TRN-14, TRN-09, B049: what waits is held after a stop and runs when somebody says so
+// proves TRN-14, TRN-09, INT-64, B049: what waits is held after a stop and runs when somebody says so
 func TestAfterAStopNothingRunsByItself(t *testing.T) {
 	d := newDesk(t, turn.Options{})
 	d.submit("first")

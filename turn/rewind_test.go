@@ -160,7 +160,7 @@ func TestATurnIsAskedAgainAsWhatItWas(t *testing.T) {
 	}
 }
 
-// proves INT-75, INT-76: other options stand in place of the first ones, and
+// proves INT-75, INT-76, INT-65: other options stand in place of the first ones, and
 // none leave those as they were
 func TestARetrysOptionsAreItsOwnOrTheFirstOnes(t *testing.T) {
 	one, two := 1, 2
@@ -236,7 +236,7 @@ func TestARewindHidesFromTheChosenTurnOn(t *testing.T) {
 	}
 }
 
-// proves INT-71, TRN-12: nothing is hidden under a running turn, that is not
+// proves INT-71, INT-68, TRN-12: nothing is hidden under a running turn, that is not
 // there, or that a summary stands for
 func TestWhatCannotBeHiddenIsRefusedAndSaysWhy(t *testing.T) {
 	d := newDesk(t, turn.Options{})
