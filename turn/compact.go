@@ -58,9 +58,41 @@ func (s *State) compact(why string) {
 	s.tickets++
 	s.attempt, s.pack = attempt{ticket: s.tickets, running: true}, pack{}
 	n := len(s.History) - s.watch.compact.kept
-	messages := append(s.History[:n:n], event.Message{Role: event.RoleUser, Content: event.TextOf(TextSummarize)})
+	before := s.History[:n:n]
+	if why == "overflow" { // what did not fit does not fit a summary's request either
+		before = shortened(before)
+	}
+	messages := append(before, event.Message{Role: event.RoleUser, Content: event.TextOf(TextSummarize)})
 	s.attempt.asked = sizeOf(s.Config, messages)
 	s.do(Sync{}, Show{State: "compacting"}, AskSummary{Ticket: s.tickets, Turn: s.turn, Why: why, Config: *s.Config, Messages: messages})
+}
+
+// shortPart is what is left of a long part of a context that does not fit.
+const shortPart = 2 << 10
+
+// shortened is a context for the eyes of a summary alone: of long texts the
+// beginning and the end, of pictures and files their names. Which message
+// answers which stays as it is.
+func shortened(messages []event.Message) []event.Message {
+	out := slices.Clone(messages)
+	for i := range out {
+		c := slices.Clone(out[i].Content)
+		for j, p := range c {
+			switch p := p.(type) {
+			case event.Text:
+				if len(p.Text) > shortPart {
+					c[j] = event.Text{Text: strings.ToValidUTF8(p.Text[:shortPart*3/4], "") + "\n…\n" + strings.ToValidUTF8(p.Text[len(p.Text)-shortPart/4:], "")}
+				}
+			case event.Image:
+				c[j] = event.Text{Text: "[a picture: " + p.Name + "]"}
+			case event.File:
+				c[j] = event.Text{Text: "[a file: " + p.Name + "]"}
+			case event.Reasoning, event.ToolCall:
+			}
+		}
+		out[i].Content = c
+	}
+	return out
 }
 
 // compactNow begins a turn that asks for nothing but a summary.

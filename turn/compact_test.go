@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/interrupt"
@@ -32,6 +33,31 @@ func talked(t *testing.T, n int, opts turn.Options) *desk {
 }
 
 var contextFull = event.Failure{Code: event.FailContext, Message: "too long"}
+
+// proves TRN-12, B068: what did not fit as a request is shortened for its summary,
+// and the context itself is not
+func TestWhatDoesNotFitIsShortenedForItsSummary(t *testing.T) {
+	d := newDesk(t, turn.Options{})
+	long := strings.Repeat("äb", 20<<10)
+	d.token++
+	d.tell(turn.Submit{Token: d.token, Accepted: event.InboxAccepted{ID: "i_long", Input: event.UserInput{Content: event.Content{
+		event.Text{Text: long}, event.Image{MediaType: "image/png", Name: "a.png", Data: []byte{1}}}}}})
+	d.say("fine")
+	d.submit("go")
+	full := contextFull
+	d.tell(turn.Answered{Ticket: ticketOf(d), Failure: &full})
+	ask, ok := last[turn.AskSummary](d)
+	if !ok {
+		t.Fatal("no summary is asked for")
+	}
+	first := ask.Messages[0].Content
+	if n := len(first.Text()); n > 3<<10 || !utf8.ValidString(first.Text()) || !strings.Contains(first.Text(), "a.png") {
+		t.Errorf("%d bytes: %.80q", n, first.Text())
+	}
+	if got := d.s.History[0].Content; got.Text() != long || len(got) != 2 {
+		t.Error("the context was changed")
+	}
+}
 
 // proves TRN-12, B117, B118, B119: a summary is installed whole or not at all:
 // failed, blocked, stopped at any point, the context is as it was, what waits
