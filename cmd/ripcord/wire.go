@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/ripcord-go/ripcord"
 	"github.com/ripcord-go/ripcord/api"
@@ -148,13 +149,20 @@ func (a *app) wireModel(ctx context.Context, n need, cfg *ripcord.Config, e *eng
 	return nil
 }
 
-// closers are closed last first.
+// closers are closed side by side, so that an exit takes as long as the slowest
+// of them; then the first, which holds the processes of all.
 type closers []io.Closer
 
 func (c closers) close() error {
-	var errs []error
-	for i := len(c) - 1; i >= 0; i-- {
-		errs = append(errs, c[i].Close())
+	if len(c) == 0 {
+		return nil
 	}
+	errs := make([]error, len(c))
+	var wg sync.WaitGroup
+	for i := range c[1:] {
+		wg.Go(func() { errs[i+1] = c[i+1].Close() })
+	}
+	wg.Wait()
+	errs[0] = c[0].Close()
 	return errors.Join(errs...)
 }
