@@ -367,6 +367,9 @@ func (h *hall) afterEsc(res api.Result, full bool) {
 			}
 			continue
 		}
+		if s.recorded(event.TypeTurnStarted) == 0 { // made, and stopped before it was given its task
+			continue
+		}
 		if end := s.ending(); end.Outcome != event.TurnAborted {
 			h.Errorf("the sub-agent that was waited for ended %+v", end)
 		}

@@ -401,6 +401,7 @@ func (l *Live) refresh(before turn.Phase) {
 	l.status.Seq = s.Last()
 	l.showInbox(before != s.Phase())
 	l.status.Storage = l.storage()
+	l.status.Retryable = !s.Busy() && s.RetryPoint() != 0
 	if s.Turn != nil {
 		l.status.Turn = s.Turn.Number
 	}
@@ -420,5 +421,4 @@ func (l *Live) showInbox(anyway bool) {
 	l.shownAt = n
 	l.waiting, l.heldIDs = s.Waits()
 	l.status.Held = s.Held()
-	l.status.Retryable = s.Phase() == turn.PhaseIdle && s.RetryPoint() != 0
 }

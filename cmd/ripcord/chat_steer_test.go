@@ -25,7 +25,7 @@ answer always if user mute
 answer always if user ponder
   reasoning thinking hard
   hang
-answer always if user nearly
+answer always if user nearly and not user omega
   text nearly
   wait 30ms
   finish stop

@@ -122,7 +122,8 @@ func (d *driver) work(ctx context.Context, reached chan<- begun) {
 		reached <- begun{err: err, final: true}
 		return
 	}
-	reached <- begun{sub: &sub}
+	first := sub // who watches has its own
+	reached <- begun{sub: &first}
 	var last *api.Result
 	for {
 		res, err := d.svc.Wait(ctx, st.ID, sub.Input)
