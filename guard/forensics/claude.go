@@ -16,9 +16,12 @@ type claude struct {
 
 // claudeAnswer is the answer whose lines come.
 type claudeAnswer struct {
-	id    string
-	stop  stop
-	calls map[string]bool // open
+	id      string
+	stop    stop // but for what follows
+	text    words
+	thought words
+	streams streams
+	calls   map[string]bool // open
 }
 
 type claudeLine struct {
@@ -88,12 +91,13 @@ func (r *claude) take(line []byte) error {
 			}
 		}
 	}
-	words := ""
+	var said words
 	for _, b := range blocks {
 		if b.Type == "text" {
-			words += b.Text
+			said.add(b.Text)
 		}
 	}
+	words := said.String()
 	switch {
 	case strings.HasPrefix(strings.TrimSpace(words), interruptedBy):
 		r.interrupted(t, cur, &l, words)
@@ -118,12 +122,14 @@ func (r *claude) assistant(t *thread, cur **claudeAnswer, l *claudeLine, blocks 
 	for _, b := range blocks {
 		switch b.Type {
 		case "text":
-			a.stop.text += b.Text
+			a.text.add(b.Text)
 		case "thinking":
-			a.stop.thought += b.Thinking
+			a.thought.add(b.Thinking)
 		case "tool_use":
-			a.stop.calls = append(a.stop.calls, streamed{tool: b.Name, args: string(b.Input)})
-			a.calls[b.ID] = true
+			a.streams.add(streamed{tool: b.Name, args: string(b.Input)})
+			if len(a.calls) < maxStep {
+				a.calls[b.ID] = true
+			}
 			t.call(b.ID, b.Name, string(b.Input), true)
 		}
 	}
@@ -139,8 +145,9 @@ func (r *claude) assistant(t *thread, cur **claudeAnswer, l *claudeLine, blocks 
 // the answer before it if no result came since.
 func (r *claude) interrupted(t *thread, cur **claudeAnswer, l *claudeLine, words string) {
 	s := stop{missing: true, usage: cutUsage(nil, nil)}
-	if a := *cur; a != nil && (len(a.stop.calls) == 0 || len(a.calls) > 0) {
+	if a := *cur; a != nil && (len(a.streams.calls) == 0 || len(a.calls) > 0) {
 		s = a.stop
+		s.text, s.thought, s.calls = a.text.String(), a.thought.String(), a.streams.calls
 	}
 	s.whole = strings.Contains(words, "for tool use")
 	s.how, s.byPerson, s.time = "interrupted by user", true, moment(l.Timestamp)
@@ -159,11 +166,7 @@ func claudeContent(raw json.RawMessage) ([]claudeBlock, error) {
 	if raw[0] == '"' {
 		return []claudeBlock{{Type: "text", Text: text(raw)}}, nil
 	}
-	var blocks []claudeBlock
-	if err := json.Unmarshal(raw, &blocks); err != nil {
-		return nil, inField(err, "message.content")
-	}
-	return blocks, nil
+	return parts[claudeBlock](raw, "message.content")
 }
 
 func (r *claude) end() {

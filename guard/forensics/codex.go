@@ -10,7 +10,10 @@ import (
 // aborted is therefore hardly ever there, and then said to be missing.
 type codex struct {
 	*thread
-	now     stop // since the last result or input
+	now     stop // since the last result or input, but for its words and calls
+	text    words
+	thought words
+	streams streams
 	any     bool // something stands in it
 	stopped bool // the last result is that of a call that was stopped
 }
@@ -76,6 +79,7 @@ func (r *codex) take(line []byte) error {
 
 func (r *codex) begin() {
 	r.now, r.any, r.stopped = stop{}, false, false
+	r.text, r.thought, r.streams = words{}, words{}, streams{}
 }
 
 func (r *codex) item(i *codexItem) error {
@@ -89,14 +93,14 @@ func (r *codex) item(i *codexItem) error {
 			return err
 		}
 		r.p.report.Messages++
-		r.now.text += words
+		r.text.add(words)
 		r.any = true
 	case "reasoning":
 		words, err := codexWords(i.Summary, "payload.summary")
 		if err != nil {
 			return err
 		}
-		r.now.thought += words
+		r.thought.add(words)
 		r.any = true
 	case "function_call", "custom_tool_call", "local_shell_call":
 		c := streamed{tool: i.Name, args: i.Arguments, raw: true}
@@ -110,7 +114,7 @@ func (r *codex) item(i *codexItem) error {
 		if !whole {
 			r.now.missing = false
 		}
-		r.now.calls = append(r.now.calls, c)
+		r.streams.add(c)
 		r.any = true
 		r.call(i.CallID, c.tool, c.args+c.text, whole)
 		r.now.whole = whole // a call that is whole is running when a stop comes
@@ -136,6 +140,7 @@ func (r *codex) event(i *codexItem, l codexLine) {
 		r.begin()
 	case "turn_aborted":
 		s := r.now
+		s.text, s.thought, s.calls = r.text.String(), r.thought.String(), r.streams.calls
 		s.how = "turn aborted"
 		if i.Reason != "" {
 			s.how += ": " + oneLine(i.Reason)
@@ -156,14 +161,14 @@ func codexWords(raw json.RawMessage, field string) (string, error) {
 	if len(raw) == 0 {
 		return "", nil
 	}
-	var parts []struct {
+	all, err := parts[struct {
 		Text string `json:"text"`
-	}
-	if err := json.Unmarshal(raw, &parts); err != nil {
-		return "", inField(err, field)
+	}](raw, field)
+	if err != nil {
+		return "", err
 	}
 	var b strings.Builder
-	for _, p := range parts {
+	for _, p := range all {
 		b.WriteString(p.Text)
 	}
 	return b.String(), nil

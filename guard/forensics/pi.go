@@ -92,19 +92,22 @@ func (r *pi) assistant(e piEntry, m *piMessage) error {
 	r.answer()
 	s := stop{how: m.StopReason, time: moment(e.Timestamp), text: joined(blocks)}
 	aborted := m.StopReason == "aborted"
+	var thought words
+	var calls streams
 	for _, b := range blocks {
 		switch b.Type {
 		case "thinking":
-			s.thought += b.Thinking
+			thought.add(b.Thinking)
 		case "toolCall":
 			c := streamed{tool: b.Name, args: string(b.Arguments)}
 			if raw := b.PartialArgs + b.PartialJSON; raw != "" && aborted {
 				c.args, c.raw = raw, true
 			}
-			s.calls = append(s.calls, c)
+			calls.add(c)
 			r.call(b.ID, b.Name, c.args, !aborted)
 		}
 	}
+	s.thought, s.calls = thought.String(), calls.calls
 	switch {
 	case aborted:
 		began, since := moment(m.Timestamp), "the message's start"
@@ -133,20 +136,17 @@ func piContent(raw json.RawMessage) ([]piBlock, error) {
 	if raw[0] == '"' {
 		return []piBlock{{Type: "text", Text: text(raw)}}, nil
 	}
-	var blocks []piBlock
-	if err := json.Unmarshal(raw, &blocks); err != nil {
-		return nil, inField(err, "message.content")
-	}
-	return blocks, nil
+	return parts[piBlock](raw, "message.content")
 }
 
-func joined(blocks []piBlock) (s string) {
+func joined(blocks []piBlock) string {
+	var s words
 	for _, b := range blocks {
 		if b.Type == "text" {
-			s += b.Text
+			s.add(b.Text)
 		}
 	}
-	return s
+	return s.String()
 }
 
 func (r *pi) end() { r.endStep() }
