@@ -363,6 +363,7 @@ func (l *Live) publish(sum turn.Summary) {
 	l.mu.Lock()
 	l.status.Last = &sum
 	l.status.Running, l.status.Stopping = false, false
+	l.status.Retryable = l.state.RetryPoint() != 0
 	l.status.Storage = l.storage() // who hears of the end may look at once
 	l.mu.Unlock()
 	l.hub.live(LiveFrame{Kind: LiveState, Turn: sum.Turn, State: "ended", Summary: &sum})
