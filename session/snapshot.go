@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -169,7 +170,11 @@ func (l *Live) encode() ([]byte, error) {
 			s.Past = append(s.Past, bare(o.sum))
 		}
 	}
-	return json.Marshal(s)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // what is raw in it stays the bytes that the journal has
+	err = enc.Encode(s)
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
 }
 
 // bare is a summary without what its calls printed: who asks late is told how

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -106,7 +107,17 @@ func (l *Ledger) Snapshot() ([]byte, error) {
 	for src, n := range l.largest {
 		s.Largest = append(s.Largest, largestSnapshot{src.provider, src.model, n})
 	}
-	return json.Marshal(s)
+	return plainJSON(s)
+}
+
+// plainJSON encodes v with raw JSON as it came: a model's arguments that were
+// escaped for HTML on the way would be other bytes for the provider.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
 }
 
 // RestoreLedger makes the ledger that a snapshot was taken of.

@@ -1,7 +1,9 @@
 package turn_test
 
 import (
+	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/turn"
@@ -65,5 +67,51 @@ func TestASnapshotAndTheTailAreTheWholeJournal(t *testing.T) {
 	}
 	if taken < 100 {
 		t.Errorf("%d snapshots: nothing was shown", taken)
+	}
+}
+
+// proves LOG-16, LOG-06: what is raw in a journal comes out of a snapshot byte
+// for byte: a provider is sent the same request as before
+func TestASnapshotKeepsTheBytesOfArguments(t *testing.T) {
+	args := json.RawMessage(`{"path":"a.html","text":"<b>you & me</b>"}`)
+	whole := turn.NewLedger()
+	for i, c := range []struct {
+		p          event.Payload
+		turn, step int
+		call       event.CallID
+	}{
+		{event.SessionOpened{ID: "s_1"}, 0, 0, ""},
+		{event.LeaseTaken{}, 0, 0, ""},
+		{event.InboxAccepted{ID: "i_1", Input: event.UserInput{Content: event.TextOf("make a page")}}, 0, 0, ""},
+		{event.TurnStarted{Kind: event.TurnInput, Input: "i_1"}, 1, 0, ""},
+		{event.StepStarted{}, 1, 1, ""},
+		{event.InboxClaimed{ID: "i_1"}, 1, 1, ""},
+		{event.ModelConfig{Provider: "p", Model: "m", System: "look for <system-reminder>"}, 1, 1, ""},
+		{event.ModelRequest{Attempt: 1}, 1, 1, ""},
+		{event.AssistantMessage{Attempt: 1, Content: event.Content{event.ToolCall{ID: "c_1", Name: "write", Args: args}}, Finish: event.FinishTools}, 1, 1, ""},
+		{event.CallRequested{Name: "write", Args: args}, 1, 1, "c_1"},
+		{event.CallEnded{Outcome: event.CallSkipped, Error: true, Content: event.TextOf("no")}, 1, 1, "c_1"},
+		{event.StepEnded{}, 1, 1, ""},
+		{event.TurnEnded{Outcome: event.TurnCompleted}, 1, 0, ""},
+	} {
+		r, err := event.New(c.p, time.Unix(1000, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Seq, r.Batch, r.Epoch, r.Turn, r.Step, r.Call = event.Seq(i), int64(i), 1, c.turn, c.step, c.call
+		if err := whole.Apply(&r); err != nil {
+			t.Fatalf("record %d: %v", i, err)
+		}
+	}
+	raw, err := whole.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := turn.RestoreLedger(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := turn.SameLedgers(whole, again); d != "" {
+		t.Errorf("a snapshot changes:\n%s", d)
 	}
 }

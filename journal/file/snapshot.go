@@ -23,17 +23,32 @@ const (
 
 // snapshotHead is a snapshot file's first line; the state follows it.
 type snapshotHead struct {
-	V     int           `json:"v"`   // 1
-	Sum   string        `json:"sum"` // sha256 of place and state
+	V     int           `json:"v"`   // 2
+	Sum   string        `json:"sum"` // sha256 of all that follows
 	Place journal.Place `json:"place"`
 	Bytes int64         `json:"bytes"` // of the state
+	State string        `json:"state"` // sha256 of it: who wants the place alone need not read it
 }
 
-func snapshotSum(at journal.Place, state []byte) string {
-	h := sha256.New()
-	fmt.Fprintf(h, "%+v\n", at)
-	h.Write(state)
-	return hex.EncodeToString(h.Sum(nil))
+const snapshotVersion = 2
+
+// headOf is the head of a snapshot at a place.
+func headOf(at journal.Place, state []byte) snapshotHead {
+	sum := sha256.Sum256(state)
+	h := snapshotHead{V: snapshotVersion, Place: at, Bytes: int64(len(state)), State: hex.EncodeToString(sum[:])}
+	h.Sum = h.sum()
+	return h
+}
+
+func (h snapshotHead) sum() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %+v %d %s", h.V, h.Place, h.Bytes, h.State))
+	return hex.EncodeToString(sum[:])
+}
+
+// holds reports whether state is the one that was kept.
+func (h snapshotHead) holds(state []byte) bool {
+	sum := sha256.Sum256(state)
+	return int64(len(state)) == h.Bytes && hex.EncodeToString(sum[:]) == h.State
 }
 
 // Snapshot is what this writer began behind.
@@ -49,7 +64,7 @@ func (w *writer) Keep(state []byte) func() error {
 // keep writes the snapshot beside the old one and takes its name. Only a file
 // that was synced does: a name that outlives a power cut is whole.
 func (s *Store) keep(id event.SessionID, at journal.Place, state []byte) error {
-	head, err := json.Marshal(snapshotHead{V: 1, Sum: snapshotSum(at, state), Place: at, Bytes: int64(len(state))})
+	head, err := json.Marshal(headOf(at, state))
 	if err != nil {
 		return err
 	}
@@ -67,6 +82,9 @@ func (s *Store) keep(id event.SessionID, at journal.Place, state []byte) error {
 	}
 	if err != nil {
 		return s.storage(id, "keep a snapshot", errors.Join(err, s.fs.RemoveAll(temp)))
+	}
+	if s.foundDamaged(id) { // it would hide from the next one to open what is known here
+		s.dropSnapshot(id)
 	}
 	return nil
 }
@@ -90,7 +108,7 @@ func (s *Store) loadSnapshot(id event.SessionID, f File, size int64) *journal.Sn
 		return nil
 	}
 	head, n, ok := parseHead(b)
-	if !ok || int64(len(b)-n) != head.Bytes || snapshotSum(head.Place, b[n:]) != head.Sum || !standsWhole(f, head.Place, size) {
+	if !ok || !head.holds(b[n:]) || !standsWhole(f, head.Place, size) {
 		s.log.Info("a snapshot does not stand on its journal, which is read as a whole", "session", id)
 		return nil
 	}
@@ -116,10 +134,11 @@ func (s *Store) snapshotFile(id event.SessionID, limit int64) (b []byte, size in
 	return b[:n], info.Size(), true
 }
 
-// parseHead reads the first line; n is where the state begins.
+// parseHead reads the first line and judges it by its own sum; n is where the
+// state begins.
 func parseHead(b []byte) (head snapshotHead, n int, ok bool) {
 	n = bytes.IndexByte(b[:min(len(b), headMax)], '\n') + 1
-	if n == 0 || json.Unmarshal(b[:n], &head) != nil || head.V != 1 {
+	if n == 0 || json.Unmarshal(b[:n], &head) != nil || head.V != snapshotVersion || head.sum() != head.Sum {
 		return head, 0, false
 	}
 	return head, n, true
@@ -141,6 +160,14 @@ func standsWhole(f File, at journal.Place, size int64) bool {
 	line = line[:len(line)-1]
 	sum, ok := event.LineSum(line)
 	return ok && sum == at.Sum && event.ChainSum(at.Prev, line) == sum
+}
+
+// foundDamaged reports whether a whole read of the journal found it damaged.
+// Who finds that remembers it first and drops the snapshot then: one that is
+// being kept meanwhile is dropped by one of the two.
+func (s *Store) foundDamaged(id event.SessionID) bool {
+	info, err := s.fs.Stat(s.path(id, journalName))
+	return err == nil && s.remembered(id, info) != nil
 }
 
 // dropSnapshot removes what was derived from bytes that are not what they were.

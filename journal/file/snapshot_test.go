@@ -139,6 +139,9 @@ func TestASnapshotThatDoesNotStandIsNotBegunBehind(t *testing.T) {
 		bad := bytes.Clone(whole)
 		bad[i] ^= 1
 		put(bad)
+		if got := seqs(t, opened(t, dir, nil), 20); len(got) != 5 {
+			t.Fatalf("with byte %d flipped %v is read", i, got)
+		}
 		snap, found := take(t, opened(t, dir, nil))
 		if found.Last != 24 || snap != nil && !bytes.Equal(snap.State, whole[bytes.IndexByte(whole, '\n')+1:]) {
 			t.Fatalf("with byte %d flipped it is begun behind %+v", i, snap)
@@ -201,8 +204,26 @@ func TestDamageIsFoundOnBothSidesOfASnapshot(t *testing.T) {
 	if snap, found := take(t, s); snap == nil || found.Last != 24 {
 		t.Errorf("before the snapshot: %+v, %+v", snap, found)
 	}
+	w, err := s.Acquire(t.Context(), "s_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
 	if rep, err := s.Verify(t.Context(), "s_1"); err != nil || rep.OK {
 		t.Errorf("the whole is verified: %+v, %v", rep, err)
+	}
+	kept := filepath.Join(filepath.Dir(path), "snapshot")
+	if _, err := os.Stat(kept); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the snapshot stays: %v", err)
+	}
+	if err := w.(journal.SnapshotWriter).Keep([]byte(`{}`))(); err != nil { // of who writes on
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(kept); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("another one takes its place: %v", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := opened(t, dir, nil).Acquire(t.Context(), "s_1"); !errors.As(err, &damaged) {
 		t.Errorf("once it is known: %v", err)
