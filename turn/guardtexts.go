@@ -2,11 +2,18 @@ package turn
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/ripcord-go/ripcord/guard"
 )
+
+var reminderTag = regexp.MustCompile(`(?i)<(\s*/?\s*system-reminder)`)
+
+// untagged is text of ours that holds words of the model's, such as a sample:
+// what ends the reminder in them would have the rest taken for a person's.
+func untagged(text string) string { return reminderTag.ReplaceAllString(text, "‹$1") }
 
 // reminder wraps words of ours for the model.
 func reminder(text string) string { return "<system-reminder>\n" + text + "\n</system-reminder>" }
@@ -51,7 +58,7 @@ func wakeText(at *cutAt, same *guard.Place) string {
 	} else {
 		fmt.Fprintf(&b, " Keep each argument well below %d characters.", at.Cut.Argument/2)
 	}
-	return reminder(b.String())
+	return reminder(untagged(b.String()))
 }
 
 // text says what repeats, how often, with a short sample.

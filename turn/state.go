@@ -122,6 +122,8 @@ type attempt struct {
 	broke   *breakage // why we end it
 	asked   int       // bytes of its request
 	bytes   int       // streamed so far
+	block   int       // that the last piece was of
+	changes int       // from one block to another
 	finish  event.FinishReason
 	tokens  event.Tokens
 	counted bool

@@ -90,15 +90,17 @@ func (s *State) tooMuch(d event.Delta) bool {
 	switch d := d.(type) {
 	case event.TextDelta:
 		s.attempt.bytes += len(d.Text)
+		s.change(d.Block)
 	case event.ReasoningDelta:
 		s.attempt.bytes += len(d.Text) + len(d.Data)
+		s.change(d.Block)
 	case event.ArgsDelta:
 		s.attempt.bytes += len(d.Text)
 	case event.CallStart:
-		s.attempt.bytes += 256 + len(d.Name) // an account is kept of each
+		s.attempt.bytes += accountBytes + len(d.Name)
 	case event.CallEnd, event.UsageDelta, event.Finish:
 	}
-	if s.attempt.bytes <= s.opts.Answer {
+	if s.attempt.bytes+s.attempt.changes*accountBytes <= s.opts.Answer {
 		return false
 	}
 	f := event.Failure{Code: event.FailRequest, Message: fmt.Sprintf("the model's answer is longer than %d bytes and was cut", s.opts.Answer),
@@ -107,6 +109,19 @@ func (s *State) tooMuch(d event.Delta) bool {
 	s.emit(event.AttemptFailed{Attempt: s.open.Attempt, Error: f, RetryIn: -1}, "")
 	s.cut(&How{Outcome: event.TurnFailed, Error: &f})
 	return true
+}
+
+// accountBytes is what a block counts for besides its text: an account is kept
+// of each, and a record written at each change between two.
+const accountBytes = 256
+
+// change notes of which block the answer goes on. Blocks of a few words each are
+// as many as their words let them be.
+func (s *State) change(block int) {
+	if a := &s.attempt; a.block != block {
+		a.block = block
+		a.changes++
+	}
 }
 
 // calls reports whether block is a call that was started.

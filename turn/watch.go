@@ -3,6 +3,7 @@ package turn
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -241,6 +242,10 @@ func (s *State) judgeCut() {
 	s.judge(guardStall, string(at.verdict), at)
 }
 
+// longestTool bounds a tool's name in what is recorded and said of a cut: the
+// model may have made it up.
+const longestTool = 128
+
 // measure sizes what streamed: the call with the longest string, or where there
 // is no call the words.
 func measure(s *Step) (c guard.Cut) {
@@ -252,7 +257,7 @@ func measure(s *Step) (c guard.Cut) {
 		}
 		c.Calls++
 		if n, text := guard.Longest(b.Text); n >= c.Argument {
-			c.Tool, c.Argument, c.Stream, c.Prefix = b.Name, n, utf8.RuneCountInString(b.Text), guard.Prefix(text)
+			c.Tool, c.Argument, c.Stream, c.Prefix = clipText(b.Name, longestTool), n, utf8.RuneCountInString(b.Text), guard.Prefix(text)
 		}
 	}
 	if c.Calls == 0 {
@@ -313,6 +318,10 @@ func (s *State) stayAsleep() {
 	s.hold()
 }
 
+// watched is how many blocks of an answer have a window of their own: drivers
+// open one at a time, and an answer may have thousands.
+const watched = 16
+
 // feed has the loop guard of its channel look at a piece of the stream.
 func (s *State) feed(block int, channel, text string) {
 	if s.opts.Guards.OnLoop == guard.Off || text == "" || !s.Hears(s.attempt.ticket) {
@@ -324,6 +333,9 @@ func (s *State) feed(block int, channel, text string) {
 	}
 	g := w.streams[block]
 	if g == nil {
+		if len(w.streams) == watched {
+			delete(w.streams, slices.Min(slices.Collect(maps.Keys(w.streams))))
+		}
 		g = guard.NewLoop(s.opts.Guards.Loop)
 		w.streams[block] = g
 	}
@@ -379,7 +391,7 @@ func (s *State) tellOnce(text string) bool {
 	if s.watch.loops > 1 {
 		return false
 	}
-	s.watch.notices = append(s.watch.notices, reminder(text+" It was stopped there. Go on without repeating it, or say what keeps you from it."))
+	s.watch.notices = append(s.watch.notices, reminder(untagged(text)+" It was stopped there. Go on without repeating it, or say what keeps you from it."))
 	return true
 }
 
