@@ -11,6 +11,7 @@ import (
 
 	"github.com/ripcord-go/ripcord"
 	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/journal"
 	"github.com/ripcord-go/ripcord/journal/file"
 	"github.com/ripcord-go/ripcord/session"
@@ -116,4 +117,51 @@ func TestASessionBehindItsSnapshotIsTheSame(t *testing.T) {
 	if st, _, _ := tail(false); st.Turn != with.Turn {
 		t.Errorf("without its snapshot the session has %d turns, had %d", st.Turn, with.Turn)
 	}
+}
+
+// proves LOG-16, RTY-10: behind its snapshot a fork still knows where its own
+// history begins: the sub-agents before that are the other session's
+func TestAForkBehindItsSnapshotKnowsThatItIsOne(t *testing.T) {
+	var long strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&long, " text \"%d words of %x\\n\"\n", i*7919, i*i)
+	}
+	b := newBench(t, "answer always\n"+long.String()+" usage 10 5\n finish stop\n")
+	b.end()
+	store, err := file.Open(b.root, file.Options{Check: check, CheckFrom: session.CheckFrom})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := b.cfg
+	cfg.Store = store
+	if b.rt, err = ripcord.New(cfg); err != nil {
+		t.Fatal(err)
+	}
+	b.open(b.id)
+	b.run("what both begin with")
+	if b.id, err = b.rt.Fork(b.ctx, api.ForkRequest{Session: b.id}); err != nil {
+		t.Fatal(err)
+	}
+	b.open(b.id)
+	b.until("a snapshot", func() bool {
+		b.run("more")
+		_, err := os.Stat(filepath.Join(store.Dir(b.id), "snapshot"))
+		return err == nil
+	})
+	b.end()
+	w, err := store.Acquire(b.ctx, b.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	needed, err := session.Needed(w.(journal.SnapshotWriter).Snapshot().State)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range needed {
+		if r.Type == event.TypeSessionForked && r.Seq == 1 {
+			return
+		}
+	}
+	t.Errorf("of what was copied the snapshot says nothing: %d records", len(needed))
 }

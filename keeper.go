@@ -75,9 +75,10 @@ func (r *Runtime) offered(ctx context.Context, id event.SessionID, o event.Submi
 	}
 }
 
-// needs picks what the sub-agents of a session and its keepers live on.
+// needs picks what the sub-agents of a session and its keepers live on. Which
+// of them are another session's a fork's beginning says.
 func (r *Runtime) needs(rec *event.Record) bool {
-	if rec.Type == event.TypeSubAgentLinked {
+	if rec.Type == event.TypeSubAgentLinked || rec.Type == event.TypeSessionForked {
 		return true
 	}
 	for _, k := range r.cfg.Keepers {
