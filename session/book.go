@@ -130,6 +130,9 @@ func failureOf(err error) *event.Failure {
 // checkpoint stands for is shown after it.
 func (b *book) clean() bool { return !b.dirty }
 
+// durable reports whether nothing that was recorded waits for its sync.
+func (b *book) durable() bool { return b.clean() && b.loose == 0 && len(b.behind) == 0 }
+
 // shown returns the records to show and forgets them.
 func (b *book) shown() []event.Record {
 	if b.dirty {

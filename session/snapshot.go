@@ -132,7 +132,7 @@ func (l *Live) Needed() []event.Record { return slices.Clone(l.needed) }
 // tail alone. What it costs beyond the encoding is done beside the driver.
 func (l *Live) keepSnapshot() {
 	w, keeps := l.cfg.Writer.(journal.SnapshotWriter)
-	if !keeps || l.state.Phase() != turn.PhaseIdle || l.state.Last()-l.keptAt < snapshotEvery || !l.book.clean() || l.saving.Swap(true) {
+	if !keeps || l.state.Phase() != turn.PhaseIdle || l.state.Last()-l.keptAt < snapshotEvery || !l.book.durable() || l.saving.Swap(true) {
 		return
 	}
 	state, err := l.encode()

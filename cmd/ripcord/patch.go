@@ -144,7 +144,7 @@ func (d fileDiff) revert(content []byte) ([]byte, error) {
 	var out []string
 	next := 0
 	for _, h := range d.hunks {
-		if h.at < next || h.at+len(h.new) > len(lines) {
+		if h.at < next || h.at > len(lines)-len(h.new) {
 			return nil, fmt.Errorf("line %d is not there", h.at+1)
 		}
 		out = append(out, lines[next:h.at]...)

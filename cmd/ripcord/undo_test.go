@@ -281,3 +281,19 @@ func TestATurnThatWasTakenBackBeforeIsLeftOut(t *testing.T) {
 		x.has("a.txt", *one)
 	}
 }
+
+// proves RTY-10, pitfall: a recorded change whose places are nonsense is refused
+// like any that does not fit
+func TestAChangeAtNoPlaceIsRefused(t *testing.T) {
+	for _, at := range []string{"9223372036854775807", "-9223372036854775808", "9223372036854775806", "0", "7"} {
+		diffs, err := parseDiff("--- a/f\n+++ b/f\n@@ -1,1 +" + at + ",2 @@\n-a\n+b\n+c\n")
+		if err != nil {
+			continue
+		}
+		for _, d := range diffs {
+			if was, err := d.revert([]byte("b\nc\n")); err == nil {
+				t.Errorf("at %s: %q", at, was)
+			}
+		}
+	}
+}

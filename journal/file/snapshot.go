@@ -54,8 +54,12 @@ func (h snapshotHead) holds(state []byte) bool {
 // Snapshot is what this writer began behind.
 func (w *writer) Snapshot() *journal.Snapshot { return w.snapshot }
 
-// Keep returns what stores state as the fold of everything acknowledged.
+// Keep returns what stores state as the fold of everything acknowledged. While
+// something is not, nothing is stored: state may hold what a power cut takes.
 func (w *writer) Keep(state []byte) func() error {
+	if w.ledger.Unsynced() > 0 {
+		return func() error { return fmt.Errorf("session %s: keep a snapshot: sync the journal first", w.id) }
+	}
 	at := w.ledger.Acked()
 	s, id := w.s, w.id
 	return func() error { return s.keep(id, at, state) }
