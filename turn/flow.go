@@ -39,10 +39,13 @@ func (s *State) start() {
 		s.TurnOf[s.address] = s.turn
 	}
 	s.emit(event.StepStarted{}, "")
-	s.budget = s.opts.Budget
+	s.budget, s.options = s.opts.Budget, event.SubmitOptions{}
 	var prompt []string
-	for _, id := range s.armed {
+	for i, id := range s.armed {
 		if e, ok := s.Box.Get(id); ok {
+			if i == 0 {
+				s.options = e.Options
+			}
 			s.budget = s.budget.Within(e.Options.MaxSteps)
 			prompt = append(prompt, e.Input.Content.Text())
 		}

@@ -412,6 +412,29 @@ func TestAWakeIsWrittenWithTheEndOfItsTurn(t *testing.T) {
 	}
 }
 
+// proves GRD-03, INT-75, TRN-11: who wakes goes on in the name and within the
+// bounds of whoever asked
+func TestAWakeKeepsTheOptionsOfItsTurn(t *testing.T) {
+	d := newDesk(t, stalling())
+	one := 1
+	options := event.SubmitOptions{Principal: "ann", MaxSteps: &one}
+	d.tell(turn.Submit{Accepted: event.InboxAccepted{ID: "i_1", Input: event.UserInput{Content: event.TextOf("go")}, Priority: event.PriorityLater, Options: options}})
+	d.cutArgument("w", 500)
+	d.silence()
+	if d.s.Turn.Kind != event.TurnWake {
+		t.Fatalf("%+v", d.s.Turn)
+	}
+	accepted := payloads[event.InboxAccepted](t, d.recs)
+	if got := accepted[len(accepted)-1].Options; got.Principal != "ann" || got.MaxSteps == nil || *got.MaxSteps != 1 {
+		t.Errorf("it wakes with %+v", got)
+	}
+	d.calls("c1", "read")
+	d.ran("c1")
+	if end := d.s.Turn.End; end == nil || end.Outcome != event.TurnBudget || end.Reason != "steps" {
+		t.Errorf("%+v", end)
+	}
+}
+
 // proves GRD-03: a person's stop before, while and as the turn converges wins:
 // nothing starts by itself; the notice is not lost where it was there already
 func TestAPersonsStopWinsOverAWake(t *testing.T) {

@@ -90,7 +90,8 @@ type State struct {
 	stopped bool      // a trip came that is not the machine's own
 	stopAt  event.Seq // last record when cause came
 	started time.Time
-	budget  guard.Budget // of the turn: the session's, or less where its input says so
+	options event.SubmitOptions // of the open turn's first input: what goes on with its work has them, too
+	budget  guard.Budget        // of the turn: the session's, or less where its input says so
 
 	attempt   attempt
 	tickets   Ticket // given out so far

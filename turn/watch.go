@@ -306,7 +306,7 @@ func (s *State) awake() {
 	}
 	s.emit(event.GuardWake{Count: s.Wakes.InRow + 1, Notice: s.how.wake}, "")
 	s.emit(event.InboxAccepted{ID: event.InputID(wakePrefix + strconv.Itoa(s.Turn.Number)), Kind: event.TurnWake,
-		Priority: event.PriorityNext, By: "guard:stall", Input: event.UserInput{Content: event.TextOf(s.how.wake)}}, "")
+		Priority: event.PriorityNext, By: "guard:stall", Options: s.options, Input: event.UserInput{Content: event.TextOf(s.how.wake)}}, "")
 }
 
 // stayAsleep says that a stall wakes nothing after all: somebody stopped the
