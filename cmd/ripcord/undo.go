@@ -255,7 +255,7 @@ func (u *undo) file(root *os.Root, name string) (*fileState, error) {
 	if !fs.ValidPath(name) || name == "." {
 		return nil, fmt.Errorf("%q is outside the workspace", name)
 	}
-	f := &fileState{mode: 0o644}
+	f := &fileState{mode: unknownMode}
 	info, err := root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -359,15 +359,23 @@ func place(root *os.Root, name, temp string) error {
 	return root.Rename(temp, name)
 }
 
+// unknownMode is of a file that is not there any more: nobody recorded its mode,
+// and it is not to be open to more than a file that is made now.
+const unknownMode = fs.ModeIrregular
+
 // lay writes content beside name, durable.
 func lay(root *os.Root, name string, content []byte, mode fs.FileMode) (temp string, err error) {
 	temp = path.Join(path.Dir(name), ".ripcord-"+rand.Text())
-	f, err := root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	made := mode
+	if mode == unknownMode {
+		made = 0o666 // the umask has its say
+	}
+	f, err := root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, made)
 	if err != nil {
 		return "", err
 	}
 	_, err = f.Write(content)
-	if err == nil {
+	if err == nil && mode != unknownMode {
 		err = f.Chmod(mode) // whatever the umask is
 	}
 	if err == nil {
