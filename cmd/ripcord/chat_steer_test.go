@@ -347,7 +347,7 @@ func TestEscStopsASummary(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t)
 	d.types("first\r")
-	d.sees("answered first")
+	d.sees("done after") // its words are seen before its end
 	d.types("/compact\r")
 	d.asked("Summarize")
 	d.types("omega\t")
