@@ -186,10 +186,10 @@ type RetryRequest struct {
 	By      string               `json:"by,omitempty"`
 }
 
-// RewindRequest hides the turns from Turn on; 0 is the last one. With Restore
-// the first hidden turn's input waits again, held, to be edited and sent. What
-// had been steered into the hidden turns waits again, too, unless DropSteers is
-// set.
+// RewindRequest hides the turns from Turn on; 0 is the last one that can be
+// hidden. With Restore the first hidden turn's input waits again, held, to be
+// edited and sent. What had been steered into the hidden turns waits again, too,
+// unless DropSteers is set.
 type RewindRequest struct {
 	Session    event.SessionID `json:"session"`
 	Turn       int             `json:"turn,omitempty"`

@@ -333,6 +333,20 @@ func (l *Ledger) hide(n int) {
 // summary stands for it.
 func (l *Ledger) Hideable(n int) bool { return l.past[n] != nil }
 
+// LastHideable returns the last turn that can be hidden; where none can, the
+// last turn, 0 if there is none.
+func (l *Ledger) LastHideable() int {
+	if l.Turn == nil {
+		return 0
+	}
+	for n := l.Turn.Number; n > 0; n-- {
+		if l.Hideable(n) {
+			return n
+		}
+	}
+	return l.Turn.Number
+}
+
 // RetryPoint returns the last turn if it can be asked again as if it had never
 // been, 0 if not: it ended so, was not hidden, and no summary was made since.
 func (l *Ledger) RetryPoint() int {

@@ -101,8 +101,8 @@ func (s *State) rewindable(in Rewind) (from int, ok bool) {
 	from = in.From
 	if in.Retry {
 		from = s.RetryPoint()
-	} else if from == 0 && s.Turn != nil {
-		from = s.Turn.Number
+	} else if from == 0 {
+		from = s.LastHideable()
 	}
 	switch {
 	case s.phase != PhaseIdle:

@@ -236,6 +236,23 @@ func TestARewindHidesFromTheChosenTurnOn(t *testing.T) {
 	}
 }
 
+// proves RTY-10: asked again without a turn, a rewind goes one turn further back
+func TestARewindWithoutATurnHidesTheLastThatIsNotHidden(t *testing.T) {
+	d := newDesk(t, turn.Options{})
+	for _, text := range []string{"one", "two", "three"} {
+		d.submit(text)
+		d.say("ok")
+	}
+	for _, want := range []int{3, 2, 1} {
+		if back, err := d.rewind(turn.Rewind{}); err != nil || back.From != want {
+			t.Errorf("hid from %d on (%v), want %d", back.From, err, want)
+		}
+	}
+	if _, err := d.rewind(turn.Rewind{}); !strings.Contains(refusedFor(err), "hidden already") {
+		t.Errorf("a fourth time: %v", err)
+	}
+}
+
 // proves INT-71, INT-68, TRN-12: nothing is hidden under a running turn, that is not
 // there, or that a summary stands for
 func TestWhatCannotBeHiddenIsRefusedAndSaysWhy(t *testing.T) {

@@ -22,6 +22,7 @@ type rewinding struct {
 
 func rewindCmd(a *app) *cobra.Command {
 	var w rewinding
+	var chosen func(flag string) bool
 	cmd := &cobra.Command{
 		Use: "rewind SESSION", Short: "Hide a session's turns from one on", Args: cobra.ExactArgs(1),
 		Long: `Hide a session's turns from one on: the model does not see them any more. The
@@ -35,7 +36,7 @@ is not known and stays.`,
   ripcord rewind s_01 --turn 3 --restore  and its input waits again, to be edited
   ripcord rewind s_01 --turn 3 --files    also take back what was written to files`,
 		RunE: a.reading(func(ctx context.Context, svc api.Service, args []string) error {
-			if w.turn < 0 {
+			if w.turn < 0 || w.turn == 0 && chosen("turn") {
 				return usagef("turns count from 1", "--turn %d is no turn", w.turn)
 			}
 			s, err := resolve(ctx, svc, args[0])
@@ -49,7 +50,8 @@ is not known and stays.`,
 		}),
 	}
 	f := cmd.Flags()
-	f.IntVar(&w.turn, "turn", 0, "first turn to hide (default: the last one)")
+	chosen = f.Changed
+	f.IntVar(&w.turn, "turn", 0, "first turn to hide (default: the last one that is not hidden)")
 	f.BoolVar(&w.restore, "restore", false, "that turn's input waits again, held")
 	f.BoolVar(&w.files, "files", false, "also take back what the hidden turns wrote to files")
 	f.BoolVar(&w.yes, "yes", false, "with --files: do not ask")
@@ -112,8 +114,8 @@ func (a *app) takenBack(ctx context.Context, svc api.Service, s api.SessionInfo,
 	if err != nil {
 		return nil, err
 	}
-	if *from == 0 && l.Turn != nil {
-		*from = l.Turn.Number
+	if *from == 0 {
+		*from = l.LastHideable()
 	}
 	if !l.Hideable(*from) { // in the rewind's own words
 		_, err := svc.Rewind(ctx, api.RewindRequest{Session: s.ID, Turn: max(*from, 1), By: who()})
