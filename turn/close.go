@@ -68,7 +68,7 @@ func Close(l *Ledger, evidence []event.Evidence, how How) Closing {
 	if b.turn == 0 {
 		return out
 	}
-	if how.Marker && !l.Turn.Marked {
+	if how.Marker && !l.Turn.Marked && !l.unheard() {
 		text := how.Text
 		if text == "" {
 			text = TextAbortedTurn
@@ -77,6 +77,14 @@ func Close(l *Ledger, evidence []event.Evidence, how How) Closing {
 	}
 	out.End = Draft{Payload: b.end(), Turn: b.turn}
 	return out
+}
+
+// unheard reports whether the open turn is a summary's own and left nothing in
+// the context: a marker would say of the turn before it that it was stopped,
+// where a summary that was not made changes nothing (TRN-12).
+func (l *Ledger) unheard() bool {
+	p := l.past[l.turn]
+	return l.Turn.Kind == event.TurnCompact && (p == nil || len(l.History) == p.before)
 }
 
 type booker struct {

@@ -104,7 +104,11 @@ func TestASummaryIsInstalledWholeOrNotAtAll(t *testing.T) {
 			if got := ends[3]; got.Outcome != c.want {
 				t.Fatalf("ended %+v", got)
 			}
-			if h := d.s.History[:len(before)]; len(payloads[event.CompactionSummary](t, d.recs)) > 0 {
+			h := d.s.History
+			if name == "an urgent input" { // which stands behind it
+				h = h[:len(h)-1]
+			}
+			if len(payloads[event.CompactionSummary](t, d.recs)) > 0 {
 				t.Error("a summary was installed")
 			} else {
 				same(t, before, h)
