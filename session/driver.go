@@ -62,8 +62,14 @@ func (l *Live) next() (turn.Input, bool) {
 // trip returns the active turn's trip once.
 func (l *Live) trip() (turn.Input, bool) {
 	act := l.current()
-	if act == nil || act == l.told {
+	if act == nil {
 		return nil, false
+	}
+	if act == l.told {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		in, ok := act.heard()
+		return in, ok
 	}
 	if act.caller != nil {
 		interrupt.Tripped(act.coord, act.caller)
@@ -242,7 +248,7 @@ func (l *Live) do(e turn.Effect) {
 	case turn.Trip:
 		if act := l.current(); act != nil {
 			l.mu.Lock()
-			act.own = true
+			act.own = true // before the request: who comes behind it is heard, see said
 			l.mu.Unlock()
 			_, _ = act.coord.Request(e.Cause) // the machine gives requestable reasons only
 		}
@@ -306,20 +312,26 @@ func (l *Live) arm(e turn.Arm) {
 func (l *Live) retire(n int) {
 	l.mu.Lock()
 	act := l.active
+	var word turn.Tripped
+	var said bool
 	if act != nil && act.turn == n {
 		l.active = nil
 		act.coord.Close()
+		word, said = act.heard()
 	}
 	l.mu.Unlock()
 	if act != nil && act.unbind != nil {
 		act.unbind()
 	}
-	if act == nil || act.turn != n || act == l.told {
+	if act == nil || act.turn != n {
 		return
 	}
-	if cause, ok := act.coord.Cause(); ok {
+	if cause, ok := act.coord.Cause(); ok && act != l.told {
 		l.told = act
 		l.queue = append(l.queue, turn.Tripped{Cause: cause})
+	}
+	if said {
+		l.queue = append(l.queue, word)
 	}
 }
 

@@ -83,7 +83,8 @@ type active struct {
 	coord  *interrupt.Coordinator
 	caller context.Context // who drives the turn; nil if nobody waits with it
 	unbind func() bool
-	own    bool // its trip was the machine's; guarded by the session's mutex
+	own    bool             // its trip was the machine's; guarded by the session's mutex, as is
+	word   *interrupt.Cause // what somebody asked behind that, until the machine was told
 
 	errands errands // gates and reports under way
 }
@@ -321,19 +322,33 @@ func (l *Live) Interrupt(a Address, cause interrupt.Cause, force bool) (Stop, er
 		return Stopping, nil
 	case act.coord.IsClosed():
 		return StopIdle, nil
-	case l.stoppedItself(act): // the machine hears of a person's word all the same
-		l.tell(turn.Tripped{Cause: cause})
-		return StopAlready, nil
-	default:
-		return StopAlready, nil
 	}
+	if l.said(act, cause) { // so that the driver looks
+		l.tell(turn.Fired{})
+	}
+	return StopAlready, nil
 }
 
-// stoppedItself reports whether a trip of act was the machine's own.
-func (l *Live) stoppedItself(act *active) bool {
+// said keeps somebody's word about a turn that the machine itself is stopping:
+// the machine hears of it all the same, and of that turn alone. A turn that is
+// retired has heard all that it will.
+func (l *Live) said(act *active, cause interrupt.Cause) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return act.own
+	if !act.own || l.active != act || act.word != nil {
+		return false
+	}
+	act.word = &cause
+	return true
+}
+
+// heard returns that word once; mu is held.
+func (a *active) heard() (in turn.Tripped, ok bool) {
+	if a.word == nil || a.word.Reason == "" {
+		return in, false
+	}
+	in.Cause, a.word = *a.word, &interrupt.Cause{} // another one changes nothing
+	return in, true
 }
 
 func (a *active) named(by Address) bool {

@@ -49,8 +49,9 @@ type coord struct {
 	turn    int // armed turn, 0 if none
 	tripped bool
 	cause   interrupt.Cause
-	told    bool // the machine was
-	own     bool // the trip was the machine's
+	told    bool             // the machine was
+	word    *interrupt.Cause // said behind the machine's own trip, and not told yet
+	own     bool             // the trip was the machine's
 }
 
 // broken is what a run came to that must not be.
@@ -240,7 +241,10 @@ func (w *world) do(e turn.Effect) {
 			w.fail("turn %d is published and can still be stopped", e.Summary.Turn)
 		}
 	case turn.Trip:
-		w.coord.own = w.coord.own || e.Cause.Reason == interrupt.ParentCancelled
+		if w.coord.tripped { // somebody was first: that is the cause
+			break
+		}
+		w.coord.own = e.Cause.Reason == interrupt.ParentCancelled
 		w.trip(e.Cause)
 	case turn.Wake:
 		w.queue = append(w.queue, turn.Woken{})
@@ -260,6 +264,9 @@ func (w *world) retire(n int) {
 	if w.coord.tripped && !w.coord.told {
 		w.queue = append(w.queue, turn.Tripped{Cause: w.coord.cause})
 	}
+	if w.coord.word != nil {
+		w.queue = append(w.queue, turn.Tripped{Cause: *w.coord.word})
+	}
 	w.coord = coord{}
 }
 
@@ -272,7 +279,14 @@ func (w *world) trip(c interrupt.Cause) {
 		w.see.stopped[turnNo] = true
 	}
 	if w.coord.tripped { // by the machine: a person's word is told it all the same
-		w.ready = append(w.ready, func() turn.Input { return turn.Tripped{Cause: c} })
+		w.coord.word = &c
+		w.ready = append(w.ready, func() turn.Input {
+			if w.coord.turn != turnNo || w.coord.word == nil { // it was told as the turn was retired
+				return nil
+			}
+			w.coord.word = nil
+			return turn.Tripped{Cause: c}
+		})
 		return
 	}
 	w.coord.tripped, w.coord.cause = true, c
