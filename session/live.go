@@ -301,12 +301,12 @@ func (l *Live) Interrupt(a Address, cause interrupt.Cause, force bool) (Stop, er
 	if !cause.Reason.Requestable() {
 		return StopIdle, &interrupt.RefusedError{Reason: cause.Reason}
 	}
-	act := l.current()
+	act, meant := l.meant(a)
 	switch {
 	case act == nil:
 		l.log.Debug("interrupt: no active turn")
 		return StopIdle, nil
-	case !act.named(a):
+	case !meant:
 		l.log.Debug("interrupt: another turn is active", "turn", act.turn)
 		return StopMismatch, nil
 	}
@@ -351,6 +351,15 @@ func (a *active) heard() (in turn.Tripped, ok bool) {
 	return in, true
 }
 
+// meant returns the active turn, and whether a names it.
+func (l *Live) meant(a Address) (act *active, meant bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.active, l.active != nil && l.active.named(a)
+}
+
+// named reports whether by names the turn; the session's mutex is held, since
+// inputs may join it.
 func (a *active) named(by Address) bool {
 	if by.Turn != 0 && by.Turn != a.turn {
 		return false
