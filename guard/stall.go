@@ -91,10 +91,11 @@ func Evaluate(c Cut, l StallLimits) StallVerdict {
 
 // WakeFacts are what the decision about a stall depends on.
 type WakeFacts struct {
-	Off      bool  `json:"off"`
-	ByPerson bool  `json:"by_person"`     // a person's interrupt always wins
-	InRow    int   `json:"in_row"`        // wakes since the last completed turn or input of a person
-	Since    int64 `json:"since_wake_ms"` // -1: there was none
+	Off      bool   `json:"off"`
+	ByPerson bool   `json:"by_person"`            // a person's interrupt always wins
+	Stopped  string `json:"stopped_by,omitempty"` // why the turn was stopped, where no person did it
+	InRow    int    `json:"in_row"`               // wakes since the last completed turn or input of a person
+	Since    int64  `json:"since_wake_ms"`        // -1: there was none
 }
 
 // WakeDecision says what is done about a stall, or what speaks against it.
@@ -103,6 +104,7 @@ type WakeDecision string
 const (
 	WakeOff      WakeDecision = "off"
 	WakeByPerson WakeDecision = "by-person"
+	WakeStopped  WakeDecision = "stopped" // by something else: a budget, a shutdown, a caller's end
 	WakeLimit    WakeDecision = "wake-limit"
 	WakeCooldown WakeDecision = "cooldown"
 	Wake         WakeDecision = "wake"
@@ -116,6 +118,8 @@ func Decide(f WakeFacts, l StallLimits) WakeDecision {
 		return WakeOff
 	case f.ByPerson:
 		return WakeByPerson
+	case f.Stopped != "":
+		return WakeStopped
 	case f.InRow >= l.InRow:
 		return WakeLimit
 	case f.Since >= 0 && f.Since < l.Cooldown.Milliseconds():

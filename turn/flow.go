@@ -178,7 +178,7 @@ func (s *State) answered(in Answered) {
 		s.flush()
 		s.message()
 	case in.Failure != nil && in.Failure.Code == event.FailStall && s.opts.Guards.OnStall != guard.Off:
-		at := s.cutHere("connection", 0, false) // the socket's timer ran out, not ours
+		at := s.cutHere("connection", 0, "") // the socket's timer ran out, not ours
 		at.said = in.Failure.Message
 		s.stalled(at)
 	case in.Failure != nil:
@@ -392,8 +392,10 @@ func (s *State) tripped(c interrupt.Cause) {
 		s.cause, s.stopAt = &c, s.Last()
 	}
 	if s.how == nil || c.Reason != interrupt.ParentCancelled || c.Who != s.own() {
-		first := !s.stopped
-		s.stopped = true
+		first := s.stopped == ""
+		if first {
+			s.stopped = c.Reason
+		}
 		if first && s.phase == PhaseEnding && s.turn == 0 && s.how.wake != "" {
 			s.stayAsleep() // it came as the turn ended
 		}

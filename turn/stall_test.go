@@ -320,8 +320,8 @@ func TestEveryCutMessageIsJudgedWithItsNumbers(t *testing.T) {
 		}, verdict: guard.StreamActive, limit: "connection"},
 		"a person":     {play: long, end: func(d *desk) { d.pass(18 * time.Second); d.trip(interrupt.UserSIGINT, "me"); d.cut() }, verdict: guard.Stalled, decision: guard.WakeByPerson},
 		"a quick one":  {play: long, end: func(d *desk) { d.pass(time.Second); d.trip(interrupt.UserSIGINT, "me"); d.cut() }, verdict: guard.StreamActive},
-		"the shutdown": {play: long, end: func(d *desk) { d.pass(18 * time.Second); d.trip(interrupt.SystemShutdown, "close"); d.cut() }, verdict: guard.Stalled, decision: guard.WakeByPerson},
-		"the budget":   {play: long, end: func(d *desk) { d.pass(18 * time.Second); d.trip(interrupt.BudgetExceeded, "wall"); d.cut() }, verdict: guard.Stalled, decision: guard.WakeByPerson},
+		"the shutdown": {play: long, end: func(d *desk) { d.pass(18 * time.Second); d.trip(interrupt.SystemShutdown, "close"); d.cut() }, verdict: guard.Stalled, decision: guard.WakeStopped},
+		"the budget":   {play: long, end: func(d *desk) { d.pass(18 * time.Second); d.trip(interrupt.BudgetExceeded, "wall"); d.cut() }, verdict: guard.Stalled, decision: guard.WakeStopped},
 		"switched off": {opts: func(o *turn.Options) { o.Guards.NoWake = true }, play: long, end: (*desk).silence, verdict: guard.Stalled, decision: guard.WakeOff, limit: "idle"},
 		"the limit":    {opts: func(o *turn.Options) { o.Guards.Stall.InRow = -1 }, play: long, end: (*desk).silence, verdict: guard.Stalled, decision: guard.WakeLimit, limit: "idle"},
 		"a guard that warns": {opts: func(o *turn.Options) { o.Guards.OnStall = guard.Warn }, play: long, end: func(d *desk) {

@@ -87,8 +87,8 @@ type State struct {
 	retryOf int           // the hidden turn that the armed one repeats
 	address event.InputID // of a turn without input
 	cause   *interrupt.Cause
-	stopped bool      // a trip came that is not the machine's own
-	stopAt  event.Seq // last record when cause came
+	stopped interrupt.Reason // of a trip that is not the machine's own; empty: none
+	stopAt  event.Seq        // last record when cause came
 	started time.Time
 	options event.SubmitOptions // of the open turn's first input: what goes on with its work has them, too
 	budget  guard.Budget        // of the turn: the session's, or less where its input says so
@@ -394,7 +394,7 @@ func (s *State) arm(kind event.TurnKind, address event.InputID, inputs ...event.
 	s.to(PhaseArmed)
 	s.kind, s.address, s.armed = kind, address, inputs
 	s.how, s.cause, s.fatal, s.truncated, s.dropped = nil, nil, nil, "", nil
-	s.failures, s.notBefore, s.retryOf, s.stopped = 0, time.Time{}, 0, false
+	s.failures, s.notBefore, s.retryOf, s.stopped = 0, time.Time{}, 0, ""
 	s.watch = newWatch(s.opts)
 	named := inputs
 	if address != "" {

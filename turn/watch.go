@@ -12,6 +12,7 @@ import (
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/guard"
+	"github.com/ripcord-go/ripcord/interrupt"
 )
 
 // watch is what the guards know of the open turn.
@@ -173,7 +174,7 @@ func (s *State) silent() {
 		s.breakOff(&breakage{})
 		return
 	}
-	at := s.cutHere(name, limit, false)
+	at := s.cutHere(name, limit, "")
 	if s.opts.Guards.OnStall == guard.Warn {
 		at.Warned = true
 		s.judge(guardStall, string(at.verdict), at)
@@ -202,7 +203,7 @@ func (s *State) judge(name, verdict string, facts any) {
 }
 
 // cutHere measures the attempt's stream as it stands, and judges it.
-func (s *State) cutHere(limit string, after time.Duration, byPerson bool) *cutAt {
+func (s *State) cutHere(limit string, after time.Duration, stopped interrupt.Reason) *cutAt {
 	s.flush()
 	at := &cutAt{Limit: limit, LimitMS: after.Milliseconds()}
 	src := source{s.Config.Provider, s.Config.Model}
@@ -217,15 +218,22 @@ func (s *State) cutHere(limit string, after time.Duration, byPerson bool) *cutAt
 	}
 	at.verdict = guard.Evaluate(at.Cut, s.opts.Guards.Stall)
 	if at.verdict == guard.Stalled {
-		s.decide(at, byPerson)
+		s.decide(at, stopped)
 	}
 	return at
 }
 
-// decide says whether a stall wakes the model, from what is known now.
-func (s *State) decide(at *cutAt, byPerson bool) {
+// decide says whether a stall wakes the model, from what is known now. stopped
+// is why the turn was stopped, if it was.
+func (s *State) decide(at *cutAt, stopped interrupt.Reason) {
 	off := s.opts.Guards.NoWake || s.opts.Guards.OnStall == guard.Warn
-	at.Wake = &guard.WakeFacts{Off: off, ByPerson: byPerson, InRow: s.Wakes.InRow, Since: -1}
+	at.Wake = &guard.WakeFacts{Off: off, InRow: s.Wakes.InRow, Since: -1}
+	switch stopped {
+	case interrupt.UserSIGINT, interrupt.NowPriorityInput:
+		at.Wake.ByPerson = true
+	default:
+		at.Wake.Stopped = string(stopped)
+	}
 	if !s.Wakes.Last.IsZero() {
 		at.Wake.Since = max(s.now.Sub(s.Wakes.Last).Milliseconds(), 0)
 	}
@@ -238,7 +246,7 @@ func (s *State) judgeCut() {
 	if s.phase != PhaseAsking || !s.attempt.running || s.attempt.finish != "" || len(s.open.Blocks) == 0 || s.opts.Guards.OnStall == guard.Off {
 		return
 	}
-	at := s.cutHere("", 0, true)
+	at := s.cutHere("", 0, s.stopped)
 	s.judge(guardStall, string(at.verdict), at)
 }
 
@@ -300,7 +308,7 @@ func (s *State) awake() {
 	if s.how == nil || s.how.wake == "" || s.closed {
 		return
 	}
-	if s.stopped {
+	if s.stopped != "" {
 		s.stayAsleep()
 		return
 	}
@@ -313,7 +321,7 @@ func (s *State) awake() {
 // turn meanwhile. What waits is held, a notice that is there already included.
 func (s *State) stayAsleep() {
 	at := *s.how.stall
-	s.decide(&at, true)
+	s.decide(&at, s.stopped)
 	s.judge(guardStall, string(at.verdict), &at)
 	s.hold()
 }
