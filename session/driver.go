@@ -171,6 +171,7 @@ func (l *Live) perform(effects []turn.Effect) {
 			l.mu.Lock() // who is answered may look at once
 			l.showInbox(false)
 			l.mu.Unlock()
+			l.showRecords()
 			l.reply(e.Token, answer{e.Value, e.Err})
 		default:
 			if failed != nil {
@@ -184,6 +185,11 @@ func (l *Live) perform(effects []turn.Effect) {
 		l.log.Error("storage failed", "error", failed.Message)
 		l.queue = append(append([]turn.Input{turn.StorageFailed{Failure: *failed, Refused: refused, Lost: l.book.lost}}, undone...), l.queue...)
 	}
+	l.showRecords()
+}
+
+// showRecords gives followers what was recorded since they were given the last.
+func (l *Live) showRecords() {
 	if l.book.clean() {
 		l.hub.push(l.book.shown()...)
 	}
