@@ -427,7 +427,9 @@ func TestADeathWithEveryKindOfToolAtWork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			front, _, _ := strings.Cut(name, " ")
 			h := newHall(t, front)
-			h.perish(func() bool { return len(h.pids("older.pids")) == 3 && h.moment(n) })
+			h.perish(func() bool {
+				return len(h.pids("older.pids")) == 3 && h.recorded(event.TypeTurnStarted) == 2 && h.moment(n)
+			})
 			pids := slices.Concat(h.pids("older.pids"), h.pids("command.pids"), h.pids("terminal.pids"))
 			h.until("nothing of it runs", func() bool { return len(alive(pids...))+len(alive(h.serverPIDs()[1:]...)) == 0 })
 			st := h.open(h.id)

@@ -281,7 +281,8 @@ func (p *process) lose() {
 
 // close ends the server: the end of its input, a moment, the ladder.
 func (p *process) close() string {
-	own := closed(p.tree.Exited()) || p.lost.Load() && within(p.tree.Exited(), farewell)
+	ours := closed(p.closing) && !p.lost.Load() // its input was ended before it went: what it did then is no end of its own
+	own := !ours && (closed(p.tree.Exited()) || p.lost.Load() && within(p.tree.Exited(), farewell))
 	p.shut()
 	if !own {
 		within(p.tree.Exited(), farewell)

@@ -358,7 +358,7 @@ func TestAnInboxOfTenThousandIsNotCopiedAtEachStep(t *testing.T) {
 func TestWhoChangedTheInboxSeesItAtOnce(t *testing.T) {
 	r := newRig(t, plan{talks: []talk{hangs("busy")}})
 	id := r.submit("go")
-	for i := range rounds() / 2 {
+	for i := range 8 * rounds() {
 		taken := r.offer("later", event.PriorityLater)
 		if w, _ := r.live.Waiting(); len(w) != 1 || w[0].ID != taken.ID {
 			t.Fatalf("round %d: %s was accepted, %+v wait", i, taken.ID, w)

@@ -172,7 +172,7 @@ func TestWhatWaitsOutlivesEscAndTheProcess(t *testing.T) {
 		t.Errorf("said: %q", users(r))
 	}
 	d.gets(2, event.TypeInboxDropped, `"replaced"`)
-	d.sees("answered alpha beta")
+	d.sees("done after") // its words are seen before its end
 
 	d.types("stream on\r")
 	d.gets(2, event.TypeTurnStarted, `"input"`)

@@ -90,7 +90,7 @@ func TestTheTerminalToolsKeepTheirWord(t *testing.T) {
 func TestATerminalIsTalkedToAndIsAJob(t *testing.T) {
 	lanes(t, func(t *testing.T, h proc.Host) {
 		b := newBench(t, terminal.Options{Host: h})
-		text := b.open("j_1", `stty size; echo up; read x; echo "got $x"; trap 'echo INT' INT; stty size; cat; echo after; read y; exit 5`, m{"rows": 33, "cols": 99})
+		text := b.open("j_1", `stty size; echo up; read x; echo "got $x"; trap 'echo INT' INT; stty size; sh -c 'echo on; exec cat'; echo after; read y; exit 5`, m{"rows": 33, "cols": 99})
 		if !strings.Contains(text, "33 99\nup\n") {
 			t.Errorf("%q", text)
 		}
@@ -99,7 +99,7 @@ func TestATerminalIsTalkedToAndIsAJob(t *testing.T) {
 			t.Errorf("job %+v", job)
 		}
 		b.nextTurn()
-		if out := b.say("j_1", m{"input": "zwölf\n", "rows": 20, "cols": 70}, "20 70\n"); !strings.Contains(out, "got zwölf\n20 70\n") {
+		if out := b.say("j_1", m{"input": "zwölf\n", "rows": 20, "cols": 70}, "on\n"); !strings.Contains(out, "got zwölf\n20 70\non\n") {
 			t.Errorf("%q", out)
 		}
 		b.say("j_1", m{"input": "\x03"}, "INT\nafter\n")
