@@ -175,7 +175,7 @@ func TestWhatWaitsOutlivesEscAndTheProcess(t *testing.T) {
 	d.sees("done after") // its words are seen before its end
 
 	d.types("stream on\r")
-	d.gets(2, event.TypeTurnStarted, `"input"`)
+	d.gets(3, event.TypeTurnStarted, `"input"`)
 	eventually(t, "the second stream", func() bool { return d.count(event.TypeChunk, "streaming") > 1 }, d.out.String)
 	d.types("gamma\t")
 	d.gets(1, event.TypeInboxAccepted, "gamma")
