@@ -383,7 +383,7 @@ func (w *walk) rewound(r *event.Record, p event.Rewound) {
 	}
 }
 
-func (w *walk) returned(r *event.Record, b event.InboxReturned) {
+func (w *walk) returned(r *event.Record, b event.Returned) {
 	in := w.inputs[b.ID]
 	if in == nil || in.state != inputTaken || !w.hidden[in.turn] {
 		w.say(4, "record %d returns input %s, which was in no turn that is hidden", r.Seq, b.ID)

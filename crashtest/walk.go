@@ -95,8 +95,6 @@ func (w *walk) next(r *event.Record, p event.Payload) {
 		w.bracket(r, p)
 	case event.InboxAccepted, event.InboxEdited, event.InboxClaimed, event.InboxDropped:
 		w.inbox(r, p)
-	case event.InboxReturned:
-		w.returned(r, p)
 	case event.Rewound:
 		w.rewound(r, p)
 	case event.CompactionStarted, event.CompactionSummary, event.CompactionEnded:

@@ -86,11 +86,10 @@ type InboxDropped struct {
 	By  string  `json:"by,omitempty"`
 }
 
-// InboxReturned puts an input that a hidden turn had processed back into the
-// inbox, under its own id: it is asked again, not written again. Options, if
-// set, stand for those that it was accepted with. It stands in [Rewound]; alone
-// it returns an input of a turn that is hidden already.
-type InboxReturned struct {
+// Returned is a part of [Rewound]: it puts an input that a hidden turn had
+// processed back into the inbox, under its own id: it is asked again, not
+// written again. Options, if set, stand for those that it was accepted with.
+type Returned struct {
 	ID       InputID        `json:"id"`
 	Priority Priority       `json:"priority"`
 	Options  *SubmitOptions `json:"options,omitempty"`
@@ -393,10 +392,10 @@ type TurnMarked struct {
 // nothing is removed. Returns are their inputs that wait again from here on: one
 // record, so that no cut can leave an input hidden that was to be asked again.
 type Rewound struct {
-	From    int             `json:"from_turn"`
-	Why     string          `json:"why"` // "retry", "rewind"
-	By      string          `json:"by,omitempty"`
-	Returns []InboxReturned `json:"returns,omitempty"`
+	From    int        `json:"from_turn"`
+	Why     string     `json:"why"` // "retry", "rewind"
+	By      string     `json:"by,omitempty"`
+	Returns []Returned `json:"returns,omitempty"`
 }
 
 // CompactionStarted, CompactionSummary and CompactionEnded bracket a summary

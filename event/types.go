@@ -35,7 +35,6 @@ const (
 	TypeInboxClaimed      Type = "inbox/claimed"
 	TypeInboxEdited       Type = "inbox/edited"
 	TypeInboxDropped      Type = "inbox/dropped"
-	TypeInboxReturned     Type = "inbox/returned"
 	TypeTurnStarted       Type = "turn/start"
 	TypeTurnEnded         Type = "turn/end"
 	TypeStepStarted       Type = "step/start"
@@ -88,7 +87,6 @@ func (InboxAccepted) Type() Type     { return TypeInboxAccepted }
 func (InboxClaimed) Type() Type      { return TypeInboxClaimed }
 func (InboxEdited) Type() Type       { return TypeInboxEdited }
 func (InboxDropped) Type() Type      { return TypeInboxDropped }
-func (InboxReturned) Type() Type     { return TypeInboxReturned }
 func (TurnStarted) Type() Type       { return TypeTurnStarted }
 func (TurnEnded) Type() Type         { return TypeTurnEnded }
 func (StepStarted) Type() Type       { return TypeStepStarted }
@@ -159,7 +157,6 @@ var kinds = []Kind{
 	kind[InboxClaimed](ScopeStep),
 	kind[InboxEdited](ScopeSession),
 	kind[InboxDropped](ScopeSession),
-	kind[InboxReturned](ScopeSession),
 	kind[TurnStarted](ScopeTurn),
 	kind[TurnEnded](ScopeTurn),
 	kind[StepStarted](ScopeStep),

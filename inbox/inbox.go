@@ -46,16 +46,14 @@ func (b *Box) Apply(seq event.Seq, p event.Payload) error {
 		}
 		b.taken.Replaced = nil
 		b.claimed[p.ID] = b.taken
-	case event.InboxReturned:
-		return b.put(p)
 	case event.Rewound:
 		for _, r := range p.Returns {
 			if _, ok := b.claimed[r.ID]; !ok {
-				return notHidden(r.ID)
+				return fmt.Errorf("input %s is returned but is in no turn that can be hidden", r.ID)
 			}
 		}
 		for _, r := range p.Returns {
-			_ = b.put(r) // it is there: just looked at
+			b.put(r)
 		}
 	case event.InboxDropped:
 		return b.drop(p)
@@ -194,23 +192,15 @@ func (v View) Entries() []Entry {
 // returns the same.
 func (b *Box) Changes() int { return b.changes }
 
-func notHidden(id event.InputID) error {
-	return fmt.Errorf("input %s is returned but is in no turn that can be hidden", id)
-}
-
-// put returns an input to the inbox.
-func (b *Box) put(p event.InboxReturned) error {
-	e, ok := b.claimed[p.ID]
-	if !ok {
-		return notHidden(p.ID)
-	}
+// put returns an input, which is in the history, to the inbox.
+func (b *Box) put(p event.Returned) {
+	e := b.claimed[p.ID]
 	delete(b.claimed, p.ID)
 	e.Priority = p.Priority
 	if p.Options != nil {
 		e.Options = *p.Options
 	}
 	b.insert(&e)
-	return nil
 }
 
 // Forget lets go of the words of what was claimed: nothing of it can be

@@ -36,9 +36,9 @@ func TestARecordMovesAllThatItNamesOrNothing(t *testing.T) {
 		"its echo again":         {[]event.Payload{event.InboxAccepted{ID: "n", Priority: event.PriorityLater, Replaces: []event.InputID{"a"}}, event.InboxDropped{ID: "a", Why: event.DroppedReplaced}}, event.InboxDropped{ID: "a", Why: event.DroppedReplaced}, "!b:next c:later n:later"},
 		"refused":                {[]event.Payload{event.InboxAccepted{ID: "n", Priority: event.PriorityNow, Replaces: []event.InputID{"a", "b"}}}, event.InboxDropped{ID: "n", Why: event.DroppedRefused}, "b:next a:next c:later"},
 		"canceled":               {[]event.Payload{event.InboxAccepted{ID: "n", Priority: event.PriorityNow, Replaces: []event.InputID{"a", "b"}}}, event.InboxDropped{ID: "n", Why: "canceled"}, "c:later"},
-		"returned":               {[]event.Payload{event.InboxClaimed{ID: "c"}, event.InboxClaimed{ID: "b"}}, event.Rewound{From: 1, Returns: []event.InboxReturned{{ID: "c", Priority: event.PriorityLater, Options: &event.SubmitOptions{MaxSteps: &steps}}, {ID: "b", Priority: event.PriorityNext}}}, "b:next a:next c:later"},
-		"returned, one was not":  {[]event.Payload{event.InboxClaimed{ID: "c"}}, event.Rewound{From: 1, Returns: []event.InboxReturned{{ID: "c"}, {ID: "b"}}}, "!b:next a:next"},
-		"returned, and replaced": {[]event.Payload{event.InboxAccepted{ID: "n", Priority: event.PriorityLater, Replaces: []event.InputID{"a"}}, event.InboxClaimed{ID: "n"}}, event.Rewound{From: 1, Returns: []event.InboxReturned{{ID: "n", Priority: event.PriorityNext}}}, "b:next n:next c:later"},
+		"returned":               {[]event.Payload{event.InboxClaimed{ID: "c"}, event.InboxClaimed{ID: "b"}}, event.Rewound{From: 1, Returns: []event.Returned{{ID: "c", Priority: event.PriorityLater, Options: &event.SubmitOptions{MaxSteps: &steps}}, {ID: "b", Priority: event.PriorityNext}}}, "b:next a:next c:later"},
+		"returned, one was not":  {[]event.Payload{event.InboxClaimed{ID: "c"}}, event.Rewound{From: 1, Returns: []event.Returned{{ID: "c"}, {ID: "b"}}}, "!b:next a:next"},
+		"returned, and replaced": {[]event.Payload{event.InboxAccepted{ID: "n", Priority: event.PriorityLater, Replaces: []event.InputID{"a"}}, event.InboxClaimed{ID: "n"}}, event.Rewound{From: 1, Returns: []event.Returned{{ID: "n", Priority: event.PriorityNext}}}, "b:next n:next c:later"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var b inbox.Box

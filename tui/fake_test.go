@@ -284,7 +284,7 @@ func (f *fake) Rewind(_ context.Context, req api.RewindRequest) (api.Rewound, er
 func (f *fake) giveBack(turn int, why string) (back []event.InboxAccepted) {
 	hidden := event.Rewound{From: turn, Why: why}
 	for _, id := range f.claims[turn] {
-		hidden.Returns = append(hidden.Returns, event.InboxReturned{ID: id, Priority: event.PriorityLater})
+		hidden.Returns = append(hidden.Returns, event.Returned{ID: id, Priority: event.PriorityLater})
 		back = append(back, f.texts[id])
 	}
 	f.record(0, 0, "", hidden)

@@ -117,7 +117,7 @@ func (c *chat) hidden(b event.Rewound) []effect {
 }
 
 // returned puts an input back that a hidden turn had taken.
-func (c *chat) returned(b event.InboxReturned) {
+func (c *chat) returned(b event.Returned) {
 	w, ok := c.taken[b.ID]
 	if !ok {
 		w = waiting{id: b.ID, text: "(its text is in the journal)"}

@@ -319,7 +319,7 @@ func TestTheCardRetriesAndEdits(t *testing.T) {
 	p.pass(time.Second)
 	p.step(timeUp{letterTimer, p.c.noteNo})
 	p.is(sending, "retry 1")
-	p.rec(0, "", event.Rewound{From: 1, Why: "retry", Returns: []event.InboxReturned{{ID: "i_1", Priority: event.PriorityLater}}})
+	p.rec(0, "", event.Rewound{From: 1, Why: "retry", Returns: []event.Returned{{ID: "i_1", Priority: event.PriorityLater}}})
 	p.rec(2, "", event.TurnStarted{Kind: event.TurnInput, Input: "i_1", RetryOf: 1})
 	p.rec(2, "", event.InboxClaimed{ID: "i_1"})
 	p.is(running)
@@ -332,7 +332,7 @@ func TestTheCardRetriesAndEdits(t *testing.T) {
 	p.key("e")
 	p.key("enter")
 	p.is(idle, "rewind 0 restore=true")
-	p.rec(0, "", event.Rewound{From: 2, Why: "rewind", Returns: []event.InboxReturned{{ID: "i_1", Priority: event.PriorityLater}}})
+	p.rec(0, "", event.Rewound{From: 2, Why: "rewind", Returns: []event.Returned{{ID: "i_1", Priority: event.PriorityLater}}})
 	p.step(rewound{got: api.Rewound{Turn: 2, Returned: []api.Waiting{{ID: "i_1", Input: event.UserInput{Content: event.TextOf("one")}, Held: true, By: who}}}})
 	if p.c.draft != "one" || len(p.c.turns) != 0 || p.c.retryable {
 		t.Errorf("draft %q, turns %v", p.c.draft, p.c.turns)

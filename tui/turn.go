@@ -155,8 +155,6 @@ func (c *chat) record(now time.Time, r *event.Record) []effect {
 		return c.wasDropped(b)
 	case event.InboxClaimed:
 		return c.claimed(b)
-	case event.InboxReturned:
-		c.returned(b)
 	case event.Rewound:
 		return c.hidden(b)
 	case event.TurnStarted:

@@ -121,7 +121,7 @@ func (c *Checker) rules(r *event.Record, p event.Payload) error {
 		}
 	case event.TurnStarted, event.TurnEnded, event.StepStarted, event.StepEnded:
 		return c.bracket(r, p)
-	case event.InboxAccepted, event.InboxClaimed, event.InboxEdited, event.InboxDropped, event.InboxReturned:
+	case event.InboxAccepted, event.InboxClaimed, event.InboxEdited, event.InboxDropped:
 		return c.input(p)
 	case event.Rewound:
 		if c.turn != 0 || p.From < 1 || p.From > c.turns {
@@ -224,11 +224,6 @@ func (c *Checker) input(p event.Payload) error {
 		delete(c.stood, p.ID)
 	case event.InboxEdited:
 		return want(p.ID, inboxWaiting, inboxWaiting)
-	case event.InboxReturned:
-		if c.turn != 0 {
-			return fmt.Errorf("input %s is returned while turn %d is open", p.ID, c.turn)
-		}
-		return c.returned([]event.InboxReturned{p})
 	}
 	return nil
 }
@@ -266,9 +261,9 @@ func (c *Checker) accepted(p event.InboxAccepted) error {
 }
 
 // returned judges what comes back to the inbox: it was in a turn.
-func (c *Checker) returned(back []event.InboxReturned) error {
+func (c *Checker) returned(back []event.Returned) error {
 	for i, r := range back {
-		if c.inbox[r.ID] != inboxTaken || slices.ContainsFunc(back[:i], func(b event.InboxReturned) bool { return b.ID == r.ID }) {
+		if c.inbox[r.ID] != inboxTaken || slices.ContainsFunc(back[:i], func(b event.Returned) bool { return b.ID == r.ID }) {
 			return fmt.Errorf("input %s is not in the state that this needs: it is returned, and is in no turn", r.ID)
 		}
 	}

@@ -92,8 +92,7 @@ func TestEveryRuleOfTheOrderRefusesItsRecord(t *testing.T) {
 		{"turns begin with 1", opened, off(event.TurnStarted{}, 2, 0), "turn 2 starts"},
 		{"no turn is hidden that there was not", closed, []line{{p: event.Rewound{From: 2}}}, "last was 1"},
 		{"a turn is not hidden while one is open", join(opened, inTurn), []line{{p: event.Rewound{From: 1}}}, "open is 1"},
-		{"an input that waits is not returned", join(opened, waiting), []line{{p: event.InboxReturned{ID: "i_1"}}}, "not in the state"},
-		{"no input is returned into an open turn", step, []line{{p: event.InboxReturned{ID: "i_1"}}}, "while turn 1 is open"},
+		{"an input that waits is not returned", join(opened, inTurn, turnOver, waiting), []line{{p: event.Rewound{From: 1, Returns: []event.Returned{{ID: "i_1"}}}}}, "is in no turn"},
 		{"turns leave none out", closed, off(event.TurnStarted{}, 3, 0), "turn 3 starts"},
 		{"turns do not come twice", closed, off(event.TurnStarted{}, 1, 0), "turn 1 starts"},
 		{"turns do not nest", join(opened, inTurn), off(event.TurnStarted{}, 2, 0), "open is 1"},
@@ -218,7 +217,7 @@ func TestEveryRuleOfTheOrderRefusesItsRecord(t *testing.T) {
 func TestBetweenTurnsOnlyWhatOpensNoWorkStands(t *testing.T) {
 	zero := map[event.Type]event.Payload{}
 	for _, p := range []event.Payload{event.SessionOpened{}, event.SessionForked{}, event.LeaseTaken{}, event.InboxAccepted{}, event.InboxClaimed{},
-		event.InboxEdited{}, event.InboxDropped{}, event.InboxReturned{}, event.TurnStarted{}, event.TurnEnded{}, event.StepStarted{}, event.StepEnded{}, event.UserMessage{},
+		event.InboxEdited{}, event.InboxDropped{}, event.TurnStarted{}, event.TurnEnded{}, event.StepStarted{}, event.StepEnded{}, event.UserMessage{},
 		event.ModelConfig{}, event.ModelRequest{}, event.AttemptFailed{}, event.Chunk{}, event.AssistantMessage{}, event.UsageCounted{},
 		event.CallRequested{}, event.CallApproved{}, event.CallDenied{}, event.CallStarted{}, event.CallOutput{}, event.CallEnded{}, event.LateResult{},
 		event.InnerStarted{}, event.InnerEnded{}, event.ApprovalAsked{}, event.ApprovalDecided{}, event.ApprovalVoided{}, event.HookInvoked{}, event.HookVerdict{}, event.ProcessStarted{},

@@ -218,7 +218,7 @@ func (l *Ledger) fold(r *event.Record, p event.Payload) {
 		l.Header = p
 	case event.LeaseTaken:
 		l.Lease = p.Owner
-	case event.InboxAccepted, event.InboxEdited, event.InboxDropped, event.InboxReturned:
+	case event.InboxAccepted, event.InboxEdited, event.InboxDropped:
 	case event.TurnStarted, event.TurnEnded, event.StepStarted, event.StepEnded, event.InboxClaimed, event.TurnMarked:
 		l.foldTurn(r, p)
 	case event.UserMessage:

@@ -76,9 +76,9 @@ func (s *State) dropNotices(from int, by string) {
 
 // returns lists what waits again once the turns from `from` on are hidden, and
 // what of it a retry begins with.
-func (s *State) returns(in Rewind, from int) (back []event.InboxReturned, first []event.InputID) {
+func (s *State) returns(in Rewind, from int) (back []event.Returned, first []event.InputID) {
 	for _, c := range s.claimedIn(from) {
-		r := event.InboxReturned{ID: c.ID, Priority: event.PriorityNext, By: in.By}
+		r := event.Returned{ID: c.ID, Priority: event.PriorityNext, By: in.By}
 		switch {
 		case c.Steer && in.DropSteers:
 			continue
