@@ -1,167 +1,144 @@
 package ripcord_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/ripcord-go/ripcord"
 	"github.com/ripcord-go/ripcord/api"
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/journal"
 	"github.com/ripcord-go/ripcord/journal/file"
 	"github.com/ripcord-go/ripcord/session"
-	"github.com/ripcord-go/ripcord/turn"
 )
 
-// proves LOG-16, B164: a session is opened behind its snapshot, with the same
-// state, results and context as from its whole journal; what the model is asked
-// next does not depend on which it was
-func TestASessionBehindItsSnapshotIsTheSame(t *testing.T) {
+// wordy answers each turn with so much that a snapshot is soon taken.
+func wordy(t *testing.T) *bench {
 	var long strings.Builder
 	for i := range 40 {
 		fmt.Fprintf(&long, " text \"%d words of %x\\n\"\n", i*7919, i*i)
 	}
-	b := newBench(t, "answer always\n"+long.String()+" usage 10 5\n finish stop\n")
-	b.end()
-	tail := func(use bool) (api.SessionState, []string, *turn.Ledger) {
-		t.Helper()
-		o := file.Options{Check: check}
-		if use {
-			o.CheckFrom = session.CheckFrom
-		}
-		store, err := file.Open(b.root, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := store.Acquire(b.ctx, b.id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if snap := w.(journal.SnapshotWriter).Snapshot(); (snap != nil) != use {
-			t.Fatalf("began behind %v", snap)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		cfg := b.cfg
-		cfg.Store = store
-		rt, err := ripcord.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.rt = rt
-		st := b.open(b.id)
-		waiting, err := rt.Inbox(b.ctx, b.id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var texts []string
-		for _, w := range waiting {
-			texts = append(texts, w.Input.Content.Text())
-		}
-		b.end()
-		l := turn.NewLedger()
-		for r, err := range store.Read(b.ctx, b.id, 0) {
-			if err == nil {
-				err = l.Apply(&r)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		return st, texts, l
-	}
-	store, err := file.Open(b.root, file.Options{Check: check, CheckFrom: session.CheckFrom})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := b.cfg
-	cfg.Store = store
-	if b.rt, err = ripcord.New(cfg); err != nil {
-		t.Fatal(err)
-	}
-	b.open(b.id)
-	snapshot := filepath.Join(store.Dir(b.id), "snapshot")
+	return newBench(t, "answer always\n"+long.String()+" usage 10 5\n finish stop\n")
+}
+
+// snapshot is the file beside the session's journal.
+func (b *bench) snapshot() string {
+	return filepath.Join(b.root, "sessions", string(b.id), "snapshot")
+}
+
+// goOn runs turns until the session has a snapshot, and one behind it.
+func (b *bench) goOn() {
+	b.Helper()
 	b.until("a snapshot", func() bool {
 		b.run("more")
-		_, err := os.Stat(snapshot)
+		_, err := os.Stat(b.snapshot())
 		return err == nil
 	})
 	b.run("behind the snapshot")
-	b.end()
+}
 
-	without, heldA, _ := tail(false)
-	with, heldB, _ := tail(true)
-	if with.Verified != "tail" && with.Verified != "full" || without.Verified != "full" {
-		t.Errorf("verified %q and %q", with.Verified, without.Verified)
+// behind returns what the next writer of the session begins behind.
+func (b *bench) behind() *journal.Snapshot {
+	b.Helper()
+	store, err := file.Open(b.root, file.Options{Check: check, CheckFrom: session.CheckFrom})
+	if err != nil {
+		b.Fatal(err)
 	}
-	with.Verified, without.Verified, with.Seq, without.Seq = "", "", 0, 0
-	if d := cmp.Diff(without, with); d != "" {
-		t.Errorf("the state is another behind a snapshot:\n%s", d)
+	w, err := store.Acquire(b.ctx, b.id)
+	if err != nil {
+		b.Fatal(err)
 	}
-	if fmt.Sprint(heldA) != fmt.Sprint(heldB) {
-		t.Errorf("%v waits, and behind a snapshot %v", heldA, heldB)
+	snap := w.(journal.SnapshotWriter).Snapshot()
+	if err := w.Close(); err != nil {
+		b.Fatal(err)
 	}
-	raw, err := os.ReadFile(snapshot)
+	return snap
+}
+
+// proves LOG-16, B164: a session is opened behind its snapshot with the state,
+// what waits and the context of its whole journal: what the model is asked next
+// does not depend on which it was
+func TestASessionBehindItsSnapshotIsTheSame(t *testing.T) {
+	b := wordy(t)
+	b.goOn()
+	if _, err := b.rt.Rewind(b.ctx, api.RewindRequest{Session: b.id, Restore: true}); err != nil { // its words wait
+		t.Fatal(err)
+	}
+	b.end()
+	if b.behind() == nil {
+		t.Fatal("nothing is begun behind")
+	}
+	look := func() (api.SessionState, []api.Waiting) {
+		t.Helper()
+		b.start()
+		st := b.open(b.id)
+		waiting, err := b.rt.Inbox(b.ctx, b.id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st, waiting
+	}
+	with, waitsWith := look()
+	b.run("what next")
+	var asked, again struct{ Messages []json.RawMessage }
+	if err := json.Unmarshal([]byte(b.lastRequest()), &asked); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.rt.Rewind(b.ctx, api.RewindRequest{Session: b.id}); err != nil { // as if it had not been asked
+		t.Fatal(err)
+	}
+	b.end()
+	raw, err := os.ReadFile(b.snapshot())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(snapshot, int64(len(raw)/2)); err != nil { // lost: nothing but time
+	if err := os.Truncate(b.snapshot(), int64(len(raw)/2)); err != nil { // lost: nothing but time
 		t.Fatal(err)
 	}
-	if st, _, _ := tail(false); st.Turn != with.Turn {
-		t.Errorf("without its snapshot the session has %d turns, had %d", st.Turn, with.Turn)
+	if b.behind() != nil {
+		t.Fatal("half a snapshot is begun behind")
+	}
+	without, waitsWithout := look()
+	if with.Verified == "" || without.Verified != "full" {
+		t.Errorf("verified %q and %q", with.Verified, without.Verified)
+	}
+	b.run("what next")
+	if err := json.Unmarshal([]byte(b.lastRequest()), &again); err != nil {
+		t.Fatal(err)
+	}
+	if len(asked.Messages) < 100 || !reflect.DeepEqual(asked, again) {
+		t.Errorf("behind a snapshot %d messages are sent, from the whole journal %d: or they differ", len(asked.Messages), len(again.Messages))
+	}
+	if len(waitsWith) != 1 || waitsWith[0].Input.Content.Text() != "behind the snapshot" || !waitsWith[0].Held || !reflect.DeepEqual(waitsWith, waitsWithout) {
+		t.Errorf("what waits: %+v and %+v", waitsWith, waitsWithout)
+	}
+	if with.Cwd != without.Cwd || with.Turn != without.Turn-1 || with.Retryable != without.Retryable || with.Model != without.Model || len(with.Held) != len(without.Held) {
+		t.Errorf("the state is another:\n%+v\n%+v", with, without)
 	}
 }
 
 // proves LOG-16, RTY-10: behind its snapshot a fork still knows where its own
 // history begins: the sub-agents before that are the other session's
 func TestAForkBehindItsSnapshotKnowsThatItIsOne(t *testing.T) {
-	var long strings.Builder
-	for i := range 40 {
-		fmt.Fprintf(&long, " text \"%d words of %x\\n\"\n", i*7919, i*i)
-	}
-	b := newBench(t, "answer always\n"+long.String()+" usage 10 5\n finish stop\n")
-	b.end()
-	store, err := file.Open(b.root, file.Options{Check: check, CheckFrom: session.CheckFrom})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := b.cfg
-	cfg.Store = store
-	if b.rt, err = ripcord.New(cfg); err != nil {
-		t.Fatal(err)
-	}
-	b.open(b.id)
+	b := wordy(t)
 	b.run("what both begin with")
+	var err error
 	if b.id, err = b.rt.Fork(b.ctx, api.ForkRequest{Session: b.id}); err != nil {
 		t.Fatal(err)
 	}
 	b.open(b.id)
-	b.until("a snapshot", func() bool {
-		b.run("more")
-		_, err := os.Stat(filepath.Join(store.Dir(b.id), "snapshot"))
-		return err == nil
-	})
+	b.goOn()
 	b.end()
-	w, err := store.Acquire(b.ctx, b.id)
+	needed, err := session.Needed(b.behind().State)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
-	needed, err := session.Needed(w.(journal.SnapshotWriter).Snapshot().State)
-	if err != nil {
-		t.Fatal(err)
+	if !slices.ContainsFunc(needed, func(r event.Record) bool { return r.Type == event.TypeSessionForked && r.Seq == 1 }) {
+		t.Errorf("of what was copied the snapshot says nothing: %d records", len(needed))
 	}
-	for _, r := range needed {
-		if r.Type == event.TypeSessionForked && r.Seq == 1 {
-			return
-		}
-	}
-	t.Errorf("of what was copied the snapshot says nothing: %d records", len(needed))
 }

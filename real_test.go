@@ -21,6 +21,7 @@ import (
 	"github.com/ripcord-go/ripcord/model/openai"
 	"github.com/ripcord-go/ripcord/model/scripted"
 	"github.com/ripcord-go/ripcord/proc"
+	"github.com/ripcord-go/ripcord/session"
 	"github.com/ripcord-go/ripcord/tool"
 	"github.com/ripcord-go/ripcord/tool/builtin"
 	"github.com/ripcord-go/ripcord/turn"
@@ -96,7 +97,7 @@ func with(tools ...tool.Tool) func(*ripcord.Config) {
 // start makes a runtime as the next process would.
 func (b *bench) start() {
 	b.Helper()
-	store, err := file.Open(b.root, file.Options{Check: check})
+	store, err := file.Open(b.root, file.Options{Check: check, CheckFrom: session.CheckFrom})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -215,7 +216,7 @@ func (b *bench) journal() string {
 
 func (b *bench) records() []event.Record {
 	b.Helper()
-	store, err := file.Open(b.root, file.Options{Check: check})
+	store, err := file.Open(b.root, file.Options{Check: check, CheckFrom: session.CheckFrom})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -54,26 +54,11 @@ func (l *lab) rig(ctx context.Context, script string, grace time.Duration, extra
 
 // rigOn is rig with a model of another wire, and tools that need the host.
 func (l *lab) rigOn(ctx context.Context, dial dialling, script string, grace time.Duration, extra func(proc.Host) []tool.Tool) (*rig, error) {
-	dir, err := os.MkdirTemp(l.dir, "rig-")
+	r, store, err := l.modelled(dial, script)
 	if err != nil {
 		return nil, err
 	}
-	sc, err := scripted.Parse(script)
-	if err != nil {
-		return nil, err
-	}
-	r := &rig{dir: dir}
-	if r.server, err = scripted.NewServer(sc, scripted.Options{Lenient: true}); err != nil {
-		return nil, err
-	}
-	if r.model, err = dial(r.server.URL()); err != nil {
-		return nil, err
-	}
-	if r.host, err = proc.NewHost(proc.Options{Scratch: filepath.Join(dir, "tmp")}); err != nil {
-		return nil, err
-	}
-	store, err := file.Open(dir, file.Options{Check: func() journal.Checker { return turn.Check() }, CheckFrom: session.CheckFrom})
-	if err != nil {
+	if r.host, err = proc.NewHost(proc.Options{Scratch: filepath.Join(r.dir, "tmp")}); err != nil {
 		return nil, err
 	}
 	tools := append(builtin.Tools(builtin.Options{Host: r.host, Grace: grace}), extra(r.host)...)
@@ -81,9 +66,31 @@ func (l *lab) rigOn(ctx context.Context, dial dialling, script string, grace tim
 	if err != nil {
 		return nil, err
 	}
-	s, err := r.rt.Open(ctx, api.OpenRequest{Cwd: dir})
+	s, err := r.rt.Open(ctx, api.OpenRequest{Cwd: r.dir})
 	r.id = s.ID
 	return r, err
+}
+
+// modelled is a rig without its runtime: a model that answers by script, and a
+// store of files.
+func (l *lab) modelled(dial dialling, script string) (*rig, journal.Store, error) {
+	dir, err := os.MkdirTemp(l.dir, "rig-")
+	if err != nil {
+		return nil, nil, err
+	}
+	sc, err := scripted.Parse(script)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &rig{dir: dir}
+	if r.server, err = scripted.NewServer(sc, scripted.Options{Lenient: true}); err != nil {
+		return nil, nil, err
+	}
+	if r.model, err = dial(r.server.URL()); err != nil {
+		return nil, nil, err
+	}
+	store, err := file.Open(dir, file.Options{Check: func() journal.Checker { return turn.Check() }, CheckFrom: session.CheckFrom})
+	return r, store, err
 }
 
 // fresh goes on in a new session.

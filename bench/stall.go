@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -12,11 +11,8 @@ import (
 	"github.com/ripcord-go/ripcord/api"
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/guard"
-	"github.com/ripcord-go/ripcord/journal"
-	"github.com/ripcord-go/ripcord/journal/file"
 	"github.com/ripcord-go/ripcord/model/anthropic"
 	"github.com/ripcord-go/ripcord/model/openai"
-	"github.com/ripcord-go/ripcord/model/scripted"
 	"github.com/ripcord-go/ripcord/turn"
 )
 
@@ -36,22 +32,7 @@ func messages(url string) (closable, error) {
 
 // guarded is a rig whose stall guard has these limits, and which asks once.
 func (l *lab) guarded(dial dialling, script string, limits guard.StallLimits) (*rig, error) {
-	dir, err := os.MkdirTemp(l.dir, "rig-")
-	if err != nil {
-		return nil, err
-	}
-	sc, err := scripted.Parse(script)
-	if err != nil {
-		return nil, err
-	}
-	r := &rig{dir: dir}
-	if r.server, err = scripted.NewServer(sc, scripted.Options{Lenient: true}); err != nil {
-		return nil, err
-	}
-	if r.model, err = dial(r.server.URL()); err != nil {
-		return nil, err
-	}
-	store, err := file.Open(dir, file.Options{Check: func() journal.Checker { return turn.Check() }})
+	r, store, err := l.modelled(dial, script)
 	if err != nil {
 		return nil, err
 	}

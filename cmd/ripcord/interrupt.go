@@ -56,24 +56,37 @@ input is held unless --drop-queue is given.`,
 const holderBound = 5 * time.Second
 
 // interrupt asks whoever holds the session. A session that no process holds is
-// idle; one whose holder is just closing it is asked again until that is so.
+// idle.
 func (a *app) interrupt(ctx context.Context, name string, req api.InterruptRequest) (api.Interrupted, error) {
+	return holder(ctx, a, name, func(ctx context.Context, c *remote.Client, id event.SessionID) (api.Interrupted, error) {
+		req.Session = id
+		return c.Interrupt(ctx, req)
+	}, func(s api.SessionInfo, err error) (api.Interrupted, bool, error) {
+		return api.Interrupted{Noop: "idle"}, s.Owner == nil && remote.Absent(err), nil
+	})
+}
+
+// holder asks whoever holds the session. One that is just opening or closing it
+// and does not answer is asked again, so that asking twice must be harmless;
+// free says what the answer is where nobody holds it.
+func holder[T any](ctx context.Context, a *app, name string, ask func(context.Context, *remote.Client, event.SessionID) (T, error),
+	free func(api.SessionInfo, error) (T, bool, error)) (got T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, holderBound)
 	defer cancel()
 	for {
 		s, line, err := a.find(ctx, name)
 		if err != nil {
-			return api.Interrupted{}, err
+			return got, err
 		}
-		req.Session = s.ID
-		got, err := reach(a, line, func(c *remote.Client) (api.Interrupted, error) { return c.Interrupt(ctx, req) })
-		var e *api.Error
-		switch {
-		case err == nil:
+		got, err = reach(a, line, func(c *remote.Client) (T, error) { return ask(ctx, c, s.ID) })
+		if err == nil {
 			return got, nil
-		case s.Owner == nil && remote.Absent(err):
-			return api.Interrupted{Noop: "idle"}, nil
-		case !errors.As(err, &e) || e.Code != event.FailTransport && e.Code != codeNotFound:
+		}
+		if v, nobody, why := free(s, err); nobody {
+			return v, why
+		}
+		var e *api.Error
+		if !errors.As(err, &e) || e.Code != event.FailTransport && e.Code != codeNotFound {
 			return got, err
 		}
 		t := time.NewTimer(50 * time.Millisecond)

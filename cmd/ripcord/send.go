@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -134,37 +133,17 @@ func readBounded(path string, most int64) ([]byte, error) {
 	return b, err
 }
 
-// send submits to whoever holds the session. It is asked again while a holder
-// that is just opening or closing does not answer: the input's key makes that
-// harmless.
+// send submits to whoever holds the session; the input's key makes it harmless
+// to be asked twice.
 func (a *app) send(ctx context.Context, name string, req api.SubmitRequest) (api.Submitted, error) {
-	ctx, cancel := context.WithTimeout(ctx, holderBound)
-	defer cancel()
-	for {
-		s, line, err := a.find(ctx, name)
-		if err != nil {
-			return api.Submitted{}, err
-		}
-		req.Session = s.ID
-		got, err := reach(a, line, func(c *remote.Client) (api.Submitted, error) { return c.Submit(ctx, req) })
-		var e *api.Error
-		switch {
-		case err == nil:
-			return got, nil
-		case s.Owner == nil && s.Parent == "" && remote.Absent(err), s.Owner == nil && s.Parent != "" && absentOrUnknown(err):
-			return got, usagef(fmt.Sprintf("`ripcord run --session %s \"…\"` runs a turn there, `ripcord resume %s` opens the chat on it", s.ID, s.ID),
-				"no process runs session %s, so that nobody can take the words", s.ID)
-		case !errors.As(err, &e) || e.Code != event.FailTransport && e.Code != codeNotFound:
-			return got, err
-		}
-		t := time.NewTimer(50 * time.Millisecond)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return got, noAnswer(s, err)
-		}
-	}
+	return holder(ctx, a, name, func(ctx context.Context, c *remote.Client, id event.SessionID) (api.Submitted, error) {
+		req.Session = id
+		return c.Submit(ctx, req)
+	}, func(s api.SessionInfo, err error) (api.Submitted, bool, error) {
+		nobody := s.Owner == nil && (s.Parent == "" && remote.Absent(err) || s.Parent != "" && absentOrUnknown(err))
+		return api.Submitted{}, nobody, usagef(fmt.Sprintf("`ripcord run --session %s \"…\"` runs a turn there, `ripcord resume %s` opens the chat on it", s.ID, s.ID),
+			"no process runs session %s, so that nobody can take the words", s.ID)
+	})
 }
 
 // absentOrUnknown says that nobody is there, or that who is there does not have
