@@ -65,10 +65,11 @@ func (b *bench) behind() *journal.Snapshot {
 // does not depend on which it was
 func TestASessionBehindItsSnapshotIsTheSame(t *testing.T) {
 	b := wordy(t)
-	b.goOn()
-	if _, err := b.rt.Rewind(b.ctx, api.RewindRequest{Session: b.id, Restore: true}); err != nil { // its words wait
+	b.run("words that wait")
+	if _, err := b.rt.Rewind(b.ctx, api.RewindRequest{Session: b.id, Restore: true}); err != nil { // held, before the snapshot and behind it
 		t.Fatal(err)
 	}
+	b.goOn()
 	b.end()
 	if b.behind() == nil {
 		t.Fatal("nothing is begun behind")
@@ -114,7 +115,7 @@ func TestASessionBehindItsSnapshotIsTheSame(t *testing.T) {
 	if len(asked.Messages) < 100 || !reflect.DeepEqual(asked, again) {
 		t.Errorf("behind a snapshot %d messages are sent, from the whole journal %d: or they differ", len(asked.Messages), len(again.Messages))
 	}
-	if len(waitsWith) != 1 || waitsWith[0].Input.Content.Text() != "behind the snapshot" || !waitsWith[0].Held || !reflect.DeepEqual(waitsWith, waitsWithout) {
+	if len(waitsWith) != 1 || waitsWith[0].Input.Content.Text() != "words that wait" || !waitsWith[0].Held || !reflect.DeepEqual(waitsWith, waitsWithout) {
 		t.Errorf("what waits: %+v and %+v", waitsWith, waitsWithout)
 	}
 	if with.Cwd != without.Cwd || with.Turn != without.Turn-1 || with.Retryable != without.Retryable || with.Model != without.Model || len(with.Held) != len(without.Held) {
