@@ -30,7 +30,7 @@
 //     "result", and only a store that does not answer leaves it behind, in a
 //     process that is about to exit.
 //   - driver.ask, one a request to stop: as driver.work.
-//   - follower, one a stream-json run: waited for, with a bound, before the
+//   - follower, one a run: waited for, with a bound, before the
 //     last line; a reader of stdout that does not read leaves it behind in an
 //     exiting process.
 //   - sink.last, one: the bounded last write.

@@ -283,7 +283,7 @@ func harmless(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// follower writes a session's frames to stdout as they come.
+// follower hands a session's frames on as they come.
 type follower struct {
 	end  context.CancelFunc
 	done chan struct{}
@@ -292,8 +292,9 @@ type follower struct {
 	ended map[int]chan struct{} // by turn: closed once its end was written
 }
 
-// followTo starts one for the records from seq on.
-func followTo(ctx context.Context, svc api.Service, out *sink, id event.SessionID, from event.Seq) *follower {
+// followTo starts one for the records from seq on; show is called for one frame
+// at a time.
+func followTo(ctx context.Context, svc api.Service, show func(api.Frame), id event.SessionID, from event.Seq) *follower {
 	ctx, end := context.WithCancel(ctx)
 	f := &follower{end: end, done: make(chan struct{}), ended: map[int]chan struct{}{}}
 	go func() {
@@ -302,20 +303,33 @@ func followTo(ctx context.Context, svc api.Service, out *sink, id event.SessionI
 			if err != nil {
 				return
 			}
-			f.frame(out, frame)
+			f.frame(show, frame)
 		}
 	}()
 	return f
 }
 
-func (f *follower) frame(out *sink, frame api.Frame) {
+// streamed writes a frame as stream-json has it.
+func (a *app) streamed(frame api.Frame) {
 	if frame.Live != nil {
 		live := *frame.Live
 		live.Result = nil // the result object is the last line and only there
-		out.write(line(live))
+		a.out.write(line(live))
 		return
 	}
-	out.write(append(append([]byte(nil), frame.Line...), '\n'))
+	a.out.write(append(append([]byte(nil), frame.Line...), '\n'))
+}
+
+// warned says what the other formats would keep from a person: that something
+// went wrong and the turn went on.
+func (a *app) warned(frame api.Frame) {
+	if l := frame.Live; l != nil && l.State == "warning" {
+		a.say("%s", l.Text)
+	}
+}
+
+func (f *follower) frame(show func(api.Frame), frame api.Frame) {
+	show(frame)
 	if frame.Record != nil && frame.Record.Type == event.TypeTurnEnded {
 		ch := f.turn(frame.Record.Turn)
 		select {

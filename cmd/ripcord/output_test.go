@@ -206,12 +206,12 @@ func TestStreamJSONShowsRecordsVerbatim(t *testing.T) {
 	}
 	ended := api.Result{Kind: "result"}
 	var out strings.Builder
-	s := &sink{w: &out}
+	a := &app{out: &sink{w: &out}}
 	f := followTo(context.Background(), following{frames: []api.Frame{
 		{Live: &api.Live{Kind: api.LiveText, Turn: 2, Text: "hi <b>"}},
 		{Line: rec, Record: &parsed},
 		{Live: &api.Live{Kind: api.LiveState, State: "ended", Result: &ended}},
-	}}, s, "s_1", 0)
+	}}, a.streamed, "s_1", 0)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	f.finish(ctx, 2)

@@ -288,7 +288,8 @@ func (a *app) attempt(ctx context.Context, j job) outcome {
 	return o
 }
 
-// drive runs the turn itself and, for stream-json, what is shown of it.
+// drive runs the turn itself and what is shown of it: for stream-json all, else
+// what a person is to be warned of.
 func (a *app) drive(ctx context.Context, e *engine, j job, text string) outcome {
 	shows := make(chan *follower, 1)
 	d := &driver{
@@ -309,13 +310,14 @@ func (a *app) drive(ctx context.Context, e *engine, j job, text string) outcome 
 		passed: func(r api.Result) { a.reportPassed(j.format, r) },
 		opened: func(s api.SessionState) {
 			a.sayRecovered(s.Recovered)
+			from, show := s.Seq+1, a.warned
 			if j.format == formatStream {
-				from := event.Seq(0)
-				if j.open.ID != "" || j.open.Latest {
-					from = s.Seq + 1
+				show = a.streamed
+				if j.open.ID == "" && !j.open.Latest {
+					from = 0
 				}
-				shows <- followTo(ctx, e.svc, a.out, s.ID, from)
 			}
+			shows <- followTo(ctx, e.svc, show, s.ID, from)
 		},
 	}
 	o := d.run(ctx)
