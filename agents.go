@@ -3,6 +3,7 @@ package ripcord
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -238,6 +239,19 @@ func (a *agent) next() event.InputID {
 	return id
 }
 
+// took keeps what came of a turn. What begins by itself behind it, a guard's
+// wake and what the turn made way for among it, is the child's work like the
+// rest.
+func (a *agent) took(sum *turn.Summary) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.sum = sum
+	if id := sum.Next; id != "" {
+		a.inputs = slices.DeleteFunc(a.inputs, func(other event.InputID) bool { return other == id })
+		a.inputs = slices.Insert(a.inputs, 0, id)
+	}
+}
+
 // send gives a working child more input. ok is false if it is leaving.
 func (a *agent) send(ctx context.Context, text, by string) (ok bool, err error) {
 	a.sending.Lock()
@@ -310,10 +324,8 @@ func (r *Runtime) watch(ctx context.Context, a *agent) {
 		if err != nil { // it was closed by hand, or its input withdrawn
 			break
 		}
-		a.mu.Lock()
-		a.sum = &sum
-		a.mu.Unlock()
-		if sum.Outcome != event.TurnCompleted && sum.Outcome != event.TurnTruncated {
+		a.took(&sum)
+		if sum.Next == "" && sum.Outcome != event.TurnCompleted && sum.Outcome != event.TurnTruncated {
 			break // what waits is held: nothing runs it by itself
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/ripcord-go/ripcord"
 	"github.com/ripcord-go/ripcord/api"
@@ -153,4 +154,43 @@ func TestAStopWhileASubAgentIsOpenedIsDelivered(t *testing.T) {
 	if began == 0 || began == 9 {
 		t.Errorf("the child had begun in %d of 9 cases", began)
 	}
+}
+
+// What begins by itself behind a sub-agent's turn is a part of its work: it is
+// not given up under a guard's wake, nor under words that were sent to it as now.
+// The call that waits hears of the last end.
+//
+// proves GRD-03, TOL-23, TRN-13
+func TestWhatFollowsASubAgentsTurnBelongsToItsWork(t *testing.T) {
+	ask := said("please go", callOf("task", "t1", map[string]any{"prompt": "write the page"})+"finish tool")
+	rest := "answer if result wake\ntext It was woken.\nfinish stop\nanswer if result sent\ntext It was told.\nfinish stop\ndefault\ntext Nobody said a thing.\nfinish stop\n"
+	t.Run("a wake", func(t *testing.T) {
+		b := newBench(t, ask+said("write the page", cutCall("w1", 20_000))+
+			"answer if user \"was cut in the arguments\"\ntext Behind the wake.\nfinish stop\n"+rest,
+			withBash(t), withAgents, stalls(10*time.Second, 300*time.Millisecond, 100*time.Millisecond, time.Millisecond))
+		res := b.run("please go")
+		b.outcome(res, event.TurnCompleted)
+		kid := b.kids()[0]
+		if end := kid.ending(); res.Text != "It was woken." || end.Outcome != event.TurnCompleted || len(wakes(t, kid)) != 1 {
+			t.Errorf("%q, the sub-agent's end: %+v\n%s", res.Text, end, kid.types())
+		}
+	})
+	t.Run("words sent as now", func(t *testing.T) {
+		b := newBench(t, ask+said("write the page", "text I begin.\nhang")+
+			"answer if user \"be quick\"\ntext It was sent.\nfinish stop\n"+rest, withBash(t), withAgents)
+		id := b.submit("please go")
+		b.until("the sub-agent works", func() bool {
+			k := b.kids()
+			return len(k) == 1 && k[0].there() && k[0].recorded(event.TypeModelRequest) > 0
+		})
+		kid := b.kids()[0]
+		if _, err := b.rt.Submit(b.ctx, api.SubmitRequest{Session: kid.id, Input: event.UserInput{Content: event.TextOf("be quick")}, Priority: event.PriorityNow}); err != nil {
+			t.Fatal(err)
+		}
+		res := b.wait(id)
+		b.outcome(res, event.TurnCompleted)
+		if end := kid.ending(); res.Text != "It was told." || end.Outcome != event.TurnCompleted {
+			t.Errorf("%q, the sub-agent's end: %+v\n%s", res.Text, end, kid.types())
+		}
+	})
 }
