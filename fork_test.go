@@ -16,6 +16,7 @@ import (
 	"github.com/ripcord-go/ripcord/api"
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/journal/file"
+	"github.com/ripcord-go/ripcord/turn"
 )
 
 // fork makes a fork of b's session and returns a look at it.
@@ -244,6 +245,16 @@ func TestAnotherProcessForksAroundTheTurnThatRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// What is shown may not be on disk yet, and the other process reads the disk.
+	b.until("the turn is on disk", func() bool {
+		l := turn.NewLedger()
+		for rec, err := range store.Read(b.ctx, b.id, 0) {
+			if err != nil || l.Apply(&rec) != nil {
+				return false
+			}
+		}
+		return l.OpenTurn() == 2
+	})
 	other := *b
 	other.rt = rt
 	other.refusedFork(0, event.FailBusy, "")

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -43,4 +44,18 @@ func DrainTerminal(master *os.File) (got int, err error) {
 	p.tty = true
 	p.drain(make([]byte, pumpBuffer))
 	return got, nil
+}
+
+// DrainWoken takes what waits in a pipe and is woken once more while it does,
+// after the first part.
+func DrainWoken(r *os.File) (got, parts int, err error) {
+	var p *pump
+	p = newPump(r, func(b []byte) {
+		got += len(b)
+		if parts++; parts == 1 {
+			err = r.SetReadDeadline(time.Unix(1, 0))
+		}
+	})
+	p.drain(make([]byte, pumpBuffer))
+	return got, parts, err
 }

@@ -59,55 +59,38 @@ func (p *pump) run() {
 	}
 }
 
-// drain reads what is in the pipe now and no more: a writer that never stops
-// cannot hold it.
-func (p *pump) drain(buf []byte) {
-	if p.r.SetReadDeadline(time.Time{}) != nil {
-		return
-	}
-	if p.tty {
-		p.drainTerminal(buf)
-		return
-	}
-	left := 0
-	if raw, err := p.r.SyscallConn(); err == nil {
-		_ = raw.Control(func(fd uintptr) { left, _ = unix.IoctlGetInt(int(fd), inputQueued) })
-	}
-	for left > 0 {
-		n, err := p.r.Read(buf[:min(left, len(buf))])
-		if n > 0 {
-			p.sink(buf[:n])
-		}
-		if err != nil {
-			return
-		}
-		left -= n
-	}
-}
-
 // terminalMost is what one look takes of a terminal: more than the kernel keeps
 // for it, less than what a writer that never stops could hold us with.
 const terminalMost = 1 << 20
 
-// drainTerminal reads until the master has nothing. How much there is cannot be
-// asked: the line discipline takes it over only when somebody reads.
-func (p *pump) drainTerminal(buf []byte) {
+// drain reads what is there now and no more: a writer that never stops cannot
+// hold it. How much a terminal's master has cannot be asked: the line discipline
+// takes it over only when somebody reads. It reads past the runtime's poller,
+// because the deadline that wakes the pump may come while it is here already,
+// and is no reason to leave anything behind.
+func (p *pump) drain(buf []byte) {
+	if p.r.SetReadDeadline(time.Time{}) != nil {
+		return // a file whose reads wait
+	}
 	raw, err := p.r.SyscallConn()
 	if err != nil {
 		return
 	}
-	_ = raw.Read(func(fd uintptr) bool {
-		for left := terminalMost; left > 0; {
-			n, err := unix.Read(int(fd), buf)
+	_ = raw.Control(func(fd uintptr) {
+		left := terminalMost
+		if !p.tty {
+			left, _ = unix.IoctlGetInt(int(fd), inputQueued)
+		}
+		for left > 0 {
+			n, err := unix.Read(int(fd), buf[:min(left, len(buf))])
 			switch {
 			case n > 0:
 				p.sink(buf[:n])
 				left -= n
 			case !errors.Is(err, unix.EINTR):
-				return true // EAGAIN: nothing more; EIO: nor will there be
+				return // EAGAIN: nothing more; EIO or the end: nor will there be
 			}
 		}
-		return true
 	})
 }
 

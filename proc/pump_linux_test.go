@@ -1,10 +1,12 @@
 package proc_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
 
 	"github.com/ripcord-go/ripcord/proc"
 )
@@ -34,5 +36,40 @@ func TestATerminalsLastWordsAreTaken(t *testing.T) {
 		}
 		slave.Close()
 		master.Close()
+	}
+}
+
+// Who asks for the last words first leaves word and then wakes the reader, who
+// may be up already: the wake cuts nothing.
+//
+// proves PRC-05, PRC-06
+func TestAWakeThatComesLateCutsNothing(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	const size = 256 << 10 // more than a pump takes at a time
+	raw, err := w.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cerr := raw.Control(func(fd uintptr) { _, err = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, size) }); cerr != nil || err != nil {
+		t.Fatal(cerr, err)
+	}
+	if n, err := w.WriteString(strings.Repeat("x", size)); n != size || err != nil {
+		t.Fatal(n, err)
+	}
+	for _, closed := range []bool{false, true} {
+		if closed {
+			if _, err := w.WriteString(strings.Repeat("x", size)); err != nil {
+				t.Fatal(err)
+			}
+			w.Close()
+		}
+		got, parts, err := proc.DrainWoken(r)
+		if got != size || parts < 2 || err != nil {
+			t.Fatalf("%d of %d bytes in %d parts, %v", got, size, parts, err)
+		}
 	}
 }
