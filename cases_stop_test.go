@@ -297,7 +297,11 @@ func TestAStopNeverRewritesTheJournal(t *testing.T) {
 	b := newBench(t, script.String())
 	was := ""
 	for i := range 50 {
+		asked := len(b.server.Requests())
 		id := b.submit(fmt.Sprintf("question %d", i))
+		if i%2 == 1 { // every other one in the stream, however slow the disk is
+			b.until("asked", func() bool { return len(b.server.Requests()) > asked })
+		}
 		wait := time.NewTimer(rand.N(15 * time.Millisecond))
 		<-wait.C
 		b.esc(id)
