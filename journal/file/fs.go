@@ -36,7 +36,7 @@ type File interface {
 	// Allocate gives the file n bytes of space.
 	Allocate(n int64) error
 	// Lock locks the file for this open file alone, or shared, without
-	// waiting; it returns [ErrLocked] if another holds it.
+	// waiting; it returns [ErrLocked] if another holds it. Close gives it up.
 	Lock(shared bool) error
 }
 
@@ -46,7 +46,10 @@ var ErrLocked = errors.New("locked")
 // OS is the operating system's file system.
 type OS struct{}
 
-type osFile struct{ *os.File }
+type osFile struct {
+	*os.File
+	locked bool
+}
 
 // Open opens a regular file that no child process inherits. Anything else of
 // that name is refused before it is opened: a pipe would wait for its other end
@@ -59,7 +62,7 @@ func (OS) Open(name string, flag int, perm fs.FileMode) (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return osFile{f}, nil
+	return &osFile{File: f}, nil
 }
 
 func (OS) Stat(name string) (fs.FileInfo, error)        { return os.Stat(name) }
@@ -78,9 +81,9 @@ func (OS) SyncDir(name string) error {
 	return d.Sync()
 }
 
-func (f osFile) Position() (int64, error) { return f.Seek(0, io.SeekCurrent) }
+func (f *osFile) Position() (int64, error) { return f.Seek(0, io.SeekCurrent) }
 
-func (f osFile) Lock(shared bool) error {
+func (f *osFile) Lock(shared bool) error {
 	how := unix.LOCK_EX
 	if shared {
 		how = unix.LOCK_SH
@@ -89,19 +92,31 @@ func (f osFile) Lock(shared bool) error {
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return ErrLocked
 	}
+	f.locked = err == nil
 	return err
 }
 
-func (f osFile) Sync() error {
+// Close gives the lock up by name: a child that is just being started has the
+// descriptor, too, until it becomes another program, and would hold it.
+func (f *osFile) Close() error {
+	var err error
+	if f.locked {
+		err = f.control(func(fd int) error { return unix.Flock(fd, unix.LOCK_UN) })
+		f.locked = false
+	}
+	return errors.Join(err, f.File.Close())
+}
+
+func (f *osFile) Sync() error {
 	return f.control(datasync)
 }
 
-func (f osFile) Allocate(n int64) error {
+func (f *osFile) Allocate(n int64) error {
 	return f.control(func(fd int) error { return allocate(fd, n) })
 }
 
 // control runs a system call on the descriptor, again if a signal cut it.
-func (f osFile) control(call func(fd int) error) error {
+func (f *osFile) control(call func(fd int) error) error {
 	c, err := f.SyscallConn()
 	if err != nil {
 		return err

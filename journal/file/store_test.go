@@ -4,7 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/journal"
@@ -56,4 +59,39 @@ func TestStore(t *testing.T) {
 		},
 		Stride: 7 * 31,
 	})
+}
+
+// proves LOG-11: a lock is given up even while a process that is just
+// being started has a copy of its descriptor
+func TestALockIsGivenUpWhoeverHasItsDescriptor(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lock")
+	for _, shared := range []bool{false, true} {
+		f, err := file.OS{}.Open(name, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Lock(shared); err != nil {
+			t.Fatal(err)
+		}
+		raw, err := f.(syscall.Conn).SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		copied := -1
+		if cerr := raw.Control(func(fd uintptr) { copied, err = unix.Dup(int(fd)) }); cerr != nil || err != nil {
+			t.Fatal(cerr, err)
+		}
+		defer unix.Close(copied)
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		again, err := file.OS{}.Open(name, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := again.Lock(false); err != nil {
+			t.Errorf("shared %v: closed, and still %v", shared, err)
+		}
+		again.Close()
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/interrupt"
@@ -69,6 +70,26 @@ type printing struct{}
 
 func (printing) Output(text string) { fmt.Print(text) }
 
+// recorded waits until a guardian that nobody listens to has written the end of
+// its tree.
+func recorded(t *testing.T, spool string) proc.ExitRecord {
+	t.Helper()
+	ctx := within(t)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		x, err := proc.ReadExit(spool)
+		if err == nil && x.Gone {
+			return x
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("no end is written: %+v, %v", x, err)
+		}
+	}
+}
+
 // proves PRC-04, TOL-24: kill -9 of the runtime leaves no engine and nothing of
 // a step, and no exit record says that the script reached an end.
 func TestAKilledRuntimeLeavesNothingOfAScript(t *testing.T) {
@@ -108,7 +129,8 @@ func TestAKilledRuntimeLeavesNothingOfAScript(t *testing.T) {
 			if kind == "group" {
 				return // nobody is left who could write one
 			}
-			if x, err := proc.ReadExit(spool); err == nil && x.How == proc.HowExited {
+			x := recorded(t, spool)
+			if x.How == proc.HowExited {
 				t.Errorf("the exit record says that the script ended by itself: %+v", x)
 			}
 			if o, err := proc.ReadOutput(spool, 1<<10); err != nil || !strings.Contains(o.Text, "up\n") {
