@@ -47,7 +47,7 @@ func (b *bench) goOn() {
 			for range 32 {
 				sub, err := b.rt.Submit(b.ctx, api.SubmitRequest{Session: b.id, Input: event.UserInput{Content: event.TextOf("a thought")}})
 				if err == nil {
-					err = b.rt.RemoveInput(b.ctx, b.id, sub.Input)
+					err = b.rt.RemoveInput(b.ctx, api.RemoveRequest{Session: b.id, ID: sub.Input})
 				}
 				if err != nil {
 					b.Error(err)

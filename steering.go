@@ -41,12 +41,12 @@ func (r *Runtime) EditInput(ctx context.Context, req api.EditRequest) error {
 }
 
 // RemoveInput implements [api.Service].
-func (r *Runtime) RemoveInput(ctx context.Context, id event.SessionID, input event.InputID) error {
-	l, err := r.get(id)
+func (r *Runtime) RemoveInput(ctx context.Context, req api.RemoveRequest) error {
+	l, err := r.get(req.Session)
 	if err != nil {
 		return err
 	}
-	return stale(l.Remove(ctx, input, ""))
+	return stale(l.Remove(ctx, req.ID, req.By))
 }
 
 // stale is what a change of an input comes to that does not wait any more.
@@ -58,12 +58,12 @@ func stale(err error) error {
 }
 
 // ClearInbox implements [api.Service].
-func (r *Runtime) ClearInbox(ctx context.Context, id event.SessionID) ([]string, error) {
-	l, err := r.get(id)
+func (r *Runtime) ClearInbox(ctx context.Context, req api.ClearRequest) ([]string, error) {
+	l, err := r.get(req.Session)
 	if err != nil {
 		return nil, err
 	}
-	texts, err := l.ClearInbox(ctx, "")
+	texts, err := l.ClearInbox(ctx, req.By)
 	return list(texts), toError(err)
 }
 

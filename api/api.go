@@ -39,9 +39,9 @@ type Service interface {
 	// EditInput gives a waiting input other words, RemoveInput takes it back.
 	// Once a turn has claimed it both are an error with code "stale".
 	EditInput(ctx context.Context, req EditRequest) error
-	RemoveInput(ctx context.Context, id event.SessionID, input event.InputID) error
+	RemoveInput(ctx context.Context, req RemoveRequest) error
 	// ClearInbox drops all that waits, as a recorded act, and returns it.
-	ClearInbox(ctx context.Context, id event.SessionID) ([]string, error)
+	ClearInbox(ctx context.Context, req ClearRequest) ([]string, error)
 	// Retry hides the last turn and asks again with its own input and options,
 	// as if it had never been. It is an error with code "usage" while a turn
 	// runs, and where the last turn did not end so that it can be retried.
@@ -175,6 +175,19 @@ type EditRequest struct {
 	Session event.SessionID `json:"session"`
 	ID      event.InputID   `json:"id"`
 	Input   event.UserInput `json:"input"`
+	By      string          `json:"by,omitempty"`
+}
+
+// RemoveRequest takes a waiting input back.
+type RemoveRequest struct {
+	Session event.SessionID `json:"session"`
+	ID      event.InputID   `json:"id"`
+	By      string          `json:"by,omitempty"`
+}
+
+// ClearRequest drops all that waits.
+type ClearRequest struct {
+	Session event.SessionID `json:"session"`
 	By      string          `json:"by,omitempty"`
 }
 

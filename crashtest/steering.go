@@ -213,7 +213,7 @@ func edit(text string) act {
 // remove takes the last one back.
 func remove(ctx context.Context, s *Stage, offered []event.InputID) ([]event.InputID, error) {
 	last := len(offered) - 1
-	return offered[:last], s.Service.RemoveInput(ctx, s.ID, offered[last])
+	return offered[:last], s.Service.RemoveInput(ctx, api.RemoveRequest{Session: s.ID, ID: offered[last]})
 }
 
 // then does one thing behind the other.

@@ -203,7 +203,8 @@ func (f *fake) Inbox(context.Context, event.SessionID) (out []api.Waiting, err e
 	return out, nil
 }
 
-func (f *fake) RemoveInput(_ context.Context, _ event.SessionID, id event.InputID) error {
+func (f *fake) RemoveInput(_ context.Context, req api.RemoveRequest) error {
+	id := req.ID
 	f.note("remove %s", id)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -214,7 +215,7 @@ func (f *fake) RemoveInput(_ context.Context, _ event.SessionID, id event.InputI
 	return nil
 }
 
-func (f *fake) ClearInbox(context.Context, event.SessionID) ([]string, error) {
+func (f *fake) ClearInbox(context.Context, api.ClearRequest) ([]string, error) {
 	f.note("clear inbox")
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -52,7 +52,7 @@ func priorities(t *testing.T, svc api.Service, sc Script) {
 	e.offer("second", event.PriorityLater, "queued")
 	e.offer("first", event.PriorityNext, "steering")
 	e.waits("first", "second")
-	if _, err := svc.ClearInbox(e.ctx, e.id); err != nil { // else "first" steers what comes now
+	if _, err := svc.ClearInbox(e.ctx, api.ClearRequest{Session: e.id, By: "me"}); err != nil { // else "first" steers what comes now
 		t.Fatal(err)
 	}
 	now := e.offer(sc.Quick, event.PriorityNow, "interrupting")
@@ -78,16 +78,16 @@ func inboxes(t *testing.T, svc api.Service, sc Script) {
 	if err := svc.EditInput(e.ctx, api.EditRequest{Session: e.id, ID: b.Input, Input: input("b, in other words")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := svc.RemoveInput(e.ctx, e.id, a.Input); err != nil {
+	if err := svc.RemoveInput(e.ctx, api.RemoveRequest{Session: e.id, ID: a.Input, By: "me"}); err != nil {
 		t.Fatal(err)
 	}
 	e.waits("b, in other words", "c")
 	for what, err := range map[string]error{
 		"editing what was removed": svc.EditInput(e.ctx, api.EditRequest{Session: e.id, ID: a.Input, Input: input("x")}),
-		"removing it again":        svc.RemoveInput(e.ctx, e.id, a.Input),
+		"removing it again":        svc.RemoveInput(e.ctx, api.RemoveRequest{Session: e.id, ID: a.Input, By: "me"}),
 		"editing what runs":        svc.EditInput(e.ctx, api.EditRequest{Session: e.id, ID: slow.Input, Input: input("x")}),
-		"removing what runs":       svc.RemoveInput(e.ctx, e.id, slow.Input),
-		"removing what never was":  svc.RemoveInput(e.ctx, e.id, "i_no"),
+		"removing what runs":       svc.RemoveInput(e.ctx, api.RemoveRequest{Session: e.id, ID: slow.Input, By: "me"}),
+		"removing what never was":  svc.RemoveInput(e.ctx, api.RemoveRequest{Session: e.id, ID: "i_no", By: "me"}),
 		"editing what never was":   svc.EditInput(e.ctx, api.EditRequest{Session: e.id, ID: "i_no", Input: input("x")}),
 	} {
 		e.refused(what, err, "stale")
@@ -98,12 +98,24 @@ func inboxes(t *testing.T, svc api.Service, sc Script) {
 		t.Fatal(err)
 	}
 	e.waits("b and c")
-	if texts, err := svc.ClearInbox(e.ctx, e.id); err != nil || !slices.Equal(texts, []string{"b and c"}) {
+	if texts, err := svc.ClearInbox(e.ctx, api.ClearRequest{Session: e.id, By: "me"}); err != nil || !slices.Equal(texts, []string{"b and c"}) {
 		t.Errorf("cleared %q, %v", texts, err)
 	}
 	e.waits()
-	if texts, err := svc.ClearInbox(e.ctx, e.id); err != nil || texts == nil || len(texts) > 0 {
+	if texts, err := svc.ClearInbox(e.ctx, api.ClearRequest{Session: e.id, By: "me"}); err != nil || texts == nil || len(texts) > 0 {
 		t.Errorf("cleared %q, %v: want an empty list", texts, err)
+	}
+	for f, err := range svc.Records(e.ctx, e.id, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Record.Type != event.TypeInboxDropped {
+			continue
+		}
+		body, err := f.Record.Body()
+		if d, ok := body.(event.InboxDropped); !ok || err != nil || d.By != "me" && d.Why != event.DroppedReplaced {
+			t.Errorf("of %s it is not written who took it back: %q, %v", d.ID, d.By, err)
+		}
 	}
 	stop(e, slow)
 }

@@ -78,12 +78,10 @@ func inboxMethods(mux *http.ServeMux, svc api.Service) {
 	method(mux, "edit_input", func(ctx context.Context, a api.EditRequest) (none, error) {
 		return none{}, svc.EditInput(ctx, a)
 	})
-	method(mux, "remove_input", func(ctx context.Context, a inputArg) (none, error) {
-		return none{}, svc.RemoveInput(ctx, a.Session, a.Input)
+	method(mux, "remove_input", func(ctx context.Context, a api.RemoveRequest) (none, error) {
+		return none{}, svc.RemoveInput(ctx, a)
 	})
-	method(mux, "clear_inbox", func(ctx context.Context, a sessionArg) ([]string, error) {
-		return svc.ClearInbox(ctx, a.Session)
-	})
+	method(mux, "clear_inbox", svc.ClearInbox)
 	method(mux, "retry", svc.Retry)
 	method(mux, "rewind", svc.Rewind)
 	method(mux, "fork", svc.Fork)

@@ -58,14 +58,14 @@ func (c *Client) EditInput(ctx context.Context, req api.EditRequest) error {
 }
 
 // RemoveInput implements api.Service.
-func (c *Client) RemoveInput(ctx context.Context, id event.SessionID, input event.InputID) error {
-	_, err := call[none](ctx, c, "remove_input", inputArg{id, input})
+func (c *Client) RemoveInput(ctx context.Context, req api.RemoveRequest) error {
+	_, err := call[none](ctx, c, "remove_input", req)
 	return err
 }
 
 // ClearInbox implements api.Service.
-func (c *Client) ClearInbox(ctx context.Context, id event.SessionID) ([]string, error) {
-	return call[[]string](ctx, c, "clear_inbox", sessionArg{id})
+func (c *Client) ClearInbox(ctx context.Context, req api.ClearRequest) ([]string, error) {
+	return call[[]string](ctx, c, "clear_inbox", req)
 }
 
 // Retry implements api.Service.
