@@ -161,8 +161,8 @@ func (r *Runtime) Submit(ctx context.Context, req api.SubmitRequest) (api.Submit
 	default:
 		return api.Submitted{}, &api.Error{Code: event.FailUsage, Message: fmt.Sprintf("priority %q is not known", req.Priority), Hint: "use now, next or later"}
 	}
-	if len(req.Input.Content) == 0 {
-		return api.Submitted{}, &api.Error{Code: event.FailUsage, Message: "the input is empty", Hint: "give a prompt"}
+	if err := fits(req.Input.Content); err != nil {
+		return api.Submitted{}, err
 	}
 	decided := r.offered(ctx, req.Session, req.Options)
 	taken, err := l.Offer(ctx, session.Input{Input: req.Input, Priority: req.Priority, Replaces: req.Replaces, Key: req.Key, Options: req.Options, By: req.By})
@@ -177,6 +177,17 @@ func (r *Runtime) Submit(ctx context.Context, req api.SubmitRequest) (api.Submit
 		}
 	}
 	return api.Submitted{Input: taken.ID, State: string(taken.Where)}, nil
+}
+
+// fits says whether content can be somebody's input.
+func fits(c event.Content) error {
+	switch {
+	case len(c) == 0:
+		return &api.Error{Code: event.FailUsage, Message: "the input is empty", Hint: "give a prompt"}
+	case len(c) > event.MaxParts:
+		return &api.Error{Code: event.FailUsage, Message: fmt.Sprintf("the input has %d parts, %d at most can be kept", len(c), event.MaxParts), Hint: "join its texts"}
+	}
+	return nil
 }
 
 // runningTurn is the number of the turn that runs, 0 if none does.

@@ -34,8 +34,8 @@ func (r *Runtime) EditInput(ctx context.Context, req api.EditRequest) error {
 	if err != nil {
 		return err
 	}
-	if len(req.Input.Content) == 0 {
-		return &api.Error{Code: event.FailUsage, Message: "the input is empty", Hint: "give it words, or remove it"}
+	if err := fits(req.Input.Content); err != nil {
+		return err
 	}
 	return stale(l.Edit(ctx, req.ID, req.Input, req.By))
 }

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -116,9 +117,17 @@ func (c Content) MarshalJSON() ([]byte, error) {
 	return append(out, ']'), nil
 }
 
+// MaxParts is how many parts a content has at most: a part costs far more memory
+// than the two bytes that it may take from outside.
+const MaxParts = 1 << 16
+
 // UnmarshalJSON reads parts by their kind; a kind it does not know becomes a
-// text part that says so, so that a newer writer's content stays readable.
+// text part that says so, so that a newer writer's content stays readable. More
+// than [MaxParts] are an error, before they are read.
 func (c *Content) UnmarshalJSON(b []byte) error {
+	if bytes.Count(b, []byte{','}) >= MaxParts && tooMany(b) {
+		return fmt.Errorf("content has more than %d parts", MaxParts)
+	}
 	var raws []json.RawMessage
 	if err := json.Unmarshal(b, &raws); err != nil {
 		return err
@@ -136,6 +145,24 @@ func (c *Content) UnmarshalJSON(b []byte) error {
 	}
 	*c = out
 	return nil
+}
+
+// tooMany counts the elements of a list one by one and stops at the bound.
+func tooMany(list []byte) bool {
+	dec := json.NewDecoder(bytes.NewReader(list))
+	if _, err := dec.Token(); err != nil {
+		return false // it is no list, which others say
+	}
+	for n := 0; dec.More(); n++ {
+		var part json.RawMessage
+		if n == MaxParts {
+			return true
+		}
+		if dec.Decode(&part) != nil {
+			return false
+		}
+	}
+	return false
 }
 
 func decodePart(raw json.RawMessage) (Part, error) {

@@ -125,3 +125,26 @@ func TestTheRetryPointIsKeptByTheseOutcomesAlone(t *testing.T) {
 		}
 	}
 }
+
+// proves LOG-08, TOL-07: a part costs memory that its two bytes from outside do
+// not show; a bounded number of them is read
+func TestPartsAreBoundedBeforeTheyAreRead(t *testing.T) {
+	list := func(n int) []byte {
+		return []byte("[" + strings.TrimSuffix(strings.Repeat("{},", n), ",") + "]")
+	}
+	var c event.Content
+	if err := json.Unmarshal(list(event.MaxParts), &c); err != nil || len(c) != event.MaxParts {
+		t.Errorf("%d parts, %v", len(c), err)
+	}
+	commas, err := json.Marshal(event.TextOf(strings.Repeat(",", event.MaxParts+1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(commas, &c); err != nil || len(c) != 1 {
+		t.Errorf("one part with many commas: %d parts, %v", len(c), err)
+	}
+	c = nil
+	if err := json.Unmarshal(list(event.MaxParts+1), &c); err == nil || !strings.Contains(err.Error(), "65536 parts") || c != nil {
+		t.Errorf("%d parts, %v", len(c), err)
+	}
+}

@@ -47,6 +47,10 @@ func bound(ctx context.Context, res Result, inline int, blobs Blobs) Result {
 		inline = defaultInline
 	}
 	res.Diff, _ = Bounded(res.Diff, inline)
+	const most = event.MaxParts / 2 // with room for what is said below
+	if n := len(res.Content) - most; n > 0 {
+		res.Content = append(slices.Clip(res.Content[:most]), event.Text{Text: fmt.Sprintf("\n[%d more parts are left out]", n)})
+	}
 	content := make(event.Content, 0, len(res.Content))
 	total := 0
 	for _, p := range Offload(ctx, res.Content, inline, blobs) {

@@ -213,6 +213,14 @@ func TestAResultIsBoundedAndTheWholeIsKept(t *testing.T) {
 	if e = run(nil, tool.Text("a\xffb")); e.Result.Content.Text() != "a\uFFFDb" || e.Result.Output != nil {
 		t.Errorf("%q %+v", e.Result.Content.Text(), e.Result.Output)
 	}
+	many := make(event.Content, event.MaxParts+5)
+	for i := range many {
+		many[i] = event.Text{}
+	}
+	c := run(nil, tool.Result{Success: true, Content: many}).Result.Content
+	if line, err := json.Marshal(c); err != nil || json.Unmarshal(line, &event.Content{}) != nil || !strings.HasSuffix(c.Text(), "[32773 more parts are left out]") {
+		t.Errorf("a result of %d parts: %v, %q", len(c), err, c.Text())
+	}
 }
 
 // proves TOL-21: the bound holds for every cut point of multi-byte text.
