@@ -10,6 +10,7 @@ import (
 
 	"github.com/ripcord-go/ripcord/api"
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/inbox"
 )
 
 func sessionsCmd(a *app) *cobra.Command {
@@ -142,6 +143,7 @@ type shownTurn struct {
 func (a *app) showTurns(ctx context.Context, svc api.Service, s api.SessionInfo) error {
 	texts := map[event.InputID]string{}
 	var turns []*shownTurn
+	var waits inbox.Box
 	var fault error // what could be read is shown all the same
 	for f, err := range svc.Records(ctx, s.ID, 0) {
 		if err != nil {
@@ -149,6 +151,9 @@ func (a *app) showTurns(ctx context.Context, svc api.Service, s api.SessionInfo)
 			break
 		}
 		body, err := f.Record.Body()
+		if err == nil {
+			err = waits.Apply(f.Record.Seq, body)
+		}
 		if err != nil {
 			fault = err
 			break
@@ -190,6 +195,9 @@ func (a *app) showTurns(ctx context.Context, svc api.Service, s api.SessionInfo)
 			}
 			a.print("        %s%s, %d steps  %s\n", b.Outcome, why, b.Steps, clip(b.Text, 60))
 		}
+	}
+	for _, e := range waits.Waiting() {
+		a.print("waits (%s)  %s\n", e.Priority, clip(e.Input.Content.Text(), 70))
 	}
 	if fault != nil {
 		return fault
