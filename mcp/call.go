@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -181,11 +182,11 @@ func (t *remote) Execute(ctx context.Context, call *tool.Call) (tool.Result, err
 // unasked says that the request certainly was not taken, because its
 // connection was of no use any more: it may be sent again.
 func (x *exchange) unasked() bool {
+	_, _, status, known := x.sent.get()
 	if w, web := x.conn.wire.(*web); web && w.lost.Load() {
 		x.conn.fail("does not know our session any more")
-		return true
+		return !known || status == http.StatusNotFound // who else's request found out says nothing of this one
 	}
-	_, _, _, known := x.sent.get()
 	return !known && closed(x.conn.failed)
 }
 

@@ -118,7 +118,7 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	w.count.Add(1)
-	if tracked {
+	if tracked && id != nil { // what resumes an answer's stream is not the request
 		s.answered(res.StatusCode)
 	}
 	if res.StatusCode == http.StatusNotFound && req.Header.Get(sessionField) != "" && r.Method != http.MethodDelete {

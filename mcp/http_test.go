@@ -171,6 +171,62 @@ func TestASessionThatIsAlwaysLostIsAReply(t *testing.T) {
 	}
 }
 
+// proves TOL-26: a call that a server took is not sent again when the
+// session is found lost by what resumes its answer
+func TestACallThatWasTakenIsNotSentAgain(t *testing.T) {
+	b, s := newBench(t), newSite(t)
+	m := b.start(mcp.Options{}, mcp.Server{Name: "site", URL: s.URL})
+	echo := b.tool(m, "mcp__site__echo")
+	next, calls, resumed := s.fresh(), atomic.Int64{}, atomic.Int64{}
+	s.use(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodGet:
+			resumed.Add(1)
+			http.NotFound(w, r)
+		case body(r, "tools/call"):
+			calls.Add(1)
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "id: 1\nretry: 1\ndata:\n\n")
+		default:
+			next.ServeHTTP(w, r)
+		}
+	}))
+	b.wants(b.call(echo, `{"text":"x"}`), event.CallFinished, true, "effects may be partial")
+	if calls.Load() != 1 || resumed.Load() == 0 {
+		t.Errorf("the call was sent %d times, its answer's stream resumed %d times", calls.Load(), resumed.Load())
+	}
+}
+
+// proves TOL-26: the session that another call found lost does not send
+// again a call that is under way
+func TestALostSessionDoesNotSendItsOtherCallsAgain(t *testing.T) {
+	b, s := newBench(t), newSite(t)
+	m := b.start(mcp.Options{}, mcp.Server{Name: "site", URL: s.URL})
+	echo := b.tool(m, "mcp__site__echo")
+	next, first, begun := s.fresh(), atomic.Int64{}, make(chan struct{}, 10)
+	s.use(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case body(r, "the first"):
+			first.Add(1)
+			begun <- struct{}{}
+			<-r.Context().Done() // it works, and the connection ends
+		default:
+			next.ServeHTTP(w, r) // which knows no session of before
+		}
+	}))
+	f := b.fly(echo, "c_1", `{"text":"the first"}`)
+	select {
+	case <-begun:
+	case <-time.After(patience):
+		t.Fatal("the first call did not come")
+	}
+	b.wants(b.call(echo, `{"text":"the second"}`), event.CallFinished, true, "echo: the second")
+	b.wants(f.landed(b), event.CallFinished, true, "effects may be partial")
+	if first.Load() != 1 {
+		t.Errorf("the first call was sent %d times", first.Load())
+	}
+}
+
 // proves TOL-26: redirects to another host are refused, and no header goes there
 func TestHeadersDoNotFollowARedirectToAnotherHost(t *testing.T) {
 	b, other := newBench(t), newSite(t)
