@@ -261,11 +261,15 @@ func (r *Runtime) Interrupt(ctx context.Context, req api.InterruptRequest) (api.
 		reason = interrupt.ParseReason(req.Reason)
 	}
 	cause := interrupt.Cause{Reason: reason, Who: req.Who, At: time.Now()}
-	stop, err := l.Interrupt(session.Address{Input: req.Input, Turn: req.Turn}, cause, req.Force)
+	ask := l.InterruptAndClear
+	if req.KeepInbox {
+		ask = l.Interrupt
+	}
+	stop, err := ask(session.Address{Input: req.Input, Turn: req.Turn}, cause, req.Force)
 	if err != nil {
 		return api.Interrupted{}, &api.Error{Code: event.FailUsage, Message: err.Error(), Err: err}
 	}
-	if stop == session.Stopping && !req.KeepInbox {
+	if stop == session.Stopping && !req.KeepInbox { // it is durable, also what came at the last moment
 		if _, err := l.ClearInbox(ctx, req.Who); err != nil {
 			return api.Interrupted{}, toError(err)
 		}

@@ -83,7 +83,9 @@ func (l *Live) trip() (turn.Input, bool) {
 	if cause.Reason == interrupt.LeaseLost || cause.Reason == interrupt.HolderLost {
 		l.book.lose() // whoever holds the session now writes this turn's end
 	}
-	return turn.Tripped{Cause: cause}, true
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return act.tripped(cause), true
 }
 
 func (l *Live) open(p post) turn.Input {
@@ -334,7 +336,7 @@ func (l *Live) retire(n int) {
 	}
 	if cause, ok := act.coord.Cause(); ok && act != l.told {
 		l.told = act
-		l.queue = append(l.queue, turn.Tripped{Cause: cause})
+		l.queue = append(l.queue, act.tripped(cause))
 	}
 	if said {
 		l.queue = append(l.queue, word)

@@ -83,8 +83,9 @@ type active struct {
 	coord  *interrupt.Coordinator
 	caller context.Context // who drives the turn; nil if nobody waits with it
 	unbind func() bool
-	own    bool             // its trip was the machine's; guarded by the session's mutex, as is
+	own    bool             // its trip was the machine's; guarded by the session's mutex, as are
 	word   *interrupt.Cause // what somebody asked behind that, until the machine was told
+	drops  *interrupt.Cause // the stop that drops what waits, if it is the one that counts
 
 	errands errands // gates and reports under way
 }
@@ -298,10 +299,23 @@ const (
 // terminators have run. force ends every grace. A turn that has ended, or is
 // another, is not touched.
 func (l *Live) Interrupt(a Address, cause interrupt.Cause, force bool) (Stop, error) {
+	return l.interrupt(a, cause, force, false)
+}
+
+// InterruptAndClear is [Live.Interrupt], and with the stop what waits by then is
+// dropped: the turn's summary has it among what was dropped.
+func (l *Live) InterruptAndClear(a Address, cause interrupt.Cause, force bool) (Stop, error) {
+	return l.interrupt(a, cause, force, true)
+}
+
+func (l *Live) interrupt(a Address, cause interrupt.Cause, force, drop bool) (Stop, error) {
 	if !cause.Reason.Requestable() {
 		return StopIdle, &interrupt.RefusedError{Reason: cause.Reason}
 	}
 	act, meant := l.meant(a)
+	if meant && drop {
+		l.clears(act, cause)
+	}
 	switch {
 	case act == nil:
 		l.log.Debug("interrupt: no active turn")
@@ -327,6 +341,20 @@ func (l *Live) Interrupt(a Address, cause interrupt.Cause, force bool) (Stop, er
 		l.tell(turn.Fired{})
 	}
 	return StopAlready, nil
+}
+
+// clears keeps that cause, if it is the one that counts, drops what waits.
+func (l *Live) clears(act *active, cause interrupt.Cause) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if act.drops == nil {
+		act.drops = &cause
+	}
+}
+
+// tripped is the trip for cause, with what came with it; mu is held.
+func (a *active) tripped(cause interrupt.Cause) turn.Tripped {
+	return turn.Tripped{Cause: cause, Drop: a.drops != nil && *a.drops == cause}
 }
 
 // said keeps somebody's word about a turn that the machine itself is stopping:

@@ -373,3 +373,27 @@ func TestWhoChangedTheInboxSeesItAtOnce(t *testing.T) {
 	r.stop(session.Address{Input: id})
 	r.wait(id)
 }
+
+// proves TRN-14, B047: who stops a turn and wants nothing of what waits is told
+// by the turn's own end that it was dropped, however fast that comes
+func TestWhatIsDroppedWithAStopIsInTheTurnsEnd(t *testing.T) {
+	r := newRig(t, plan{talks: []talk{hangs("half"), says("fine")}})
+	id := r.submit("first")
+	r.until("it streams", func() bool { return r.model.count() == 1 })
+	for _, text := range []string{"second", "third"} {
+		r.submit(text)
+	}
+	if s, err := r.live.InterruptAndClear(session.Address{Input: id}, byMe(), false); err != nil || s != session.Stopping {
+		t.Fatal(s, err)
+	}
+	if sum := r.wait(id); sum.Outcome != event.TurnAborted || !slices.Equal(sum.Dropped, []string{"second", "third"}) || len(sum.Held) > 0 {
+		t.Errorf("%s, dropped %q, held %q", sum.Outcome, sum.Dropped, sum.Held)
+	}
+	if sum := r.run("fourth"); sum.Outcome != event.TurnCompleted || sum.Turn != 2 {
+		t.Errorf("%+v", sum)
+	}
+	if s, err := r.live.InterruptAndClear(session.Address{}, byMe(), false); err != nil || s != session.StopIdle {
+		t.Error(s, err)
+	}
+	r.holds()
+}

@@ -362,7 +362,7 @@ func TestAQuestionIsAnsweredOnceOrVoidNeverTakenForARefusal(t *testing.T) {
 		if got := judged(d.effects); got[len(got)-1] != "c0" {
 			t.Errorf("the next call is taken up before the trip comes back: %v", got)
 		}
-		d.tell(turn.Tripped(trip))
+		d.tell(turn.Tripped{Cause: trip.Cause})
 		if end := d.ending(); end.Outcome != event.TurnAborted || end.Who != "me" {
 			t.Errorf("ended %+v", end)
 		}

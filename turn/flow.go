@@ -387,9 +387,13 @@ func (s *State) abort(c interrupt.Cause) *How {
 
 // tripped cuts the turn, whatever it is at. A turn whose books are closed has
 // reached its end: a finished result is a fact.
-func (s *State) tripped(c interrupt.Cause) {
+func (s *State) tripped(in Tripped) {
+	c := in.Cause
 	if s.cause == nil {
 		s.cause, s.stopAt = &c, s.Last()
+	}
+	if in.Drop && (s.turn != 0 || s.phase == PhaseArmed) { // else the end is written, and can say nothing of it
+		s.drop(c.Who)
 	}
 	if s.how == nil || c.Reason != interrupt.ParentCancelled || c.Who != s.own() {
 		first := s.stopped == ""

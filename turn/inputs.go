@@ -91,8 +91,12 @@ type Remove struct {
 	Token Token
 }
 
-// Tripped says that the turn's signal tripped.
-type Tripped struct{ Cause interrupt.Cause }
+// Tripped says that the turn's signal tripped; with Drop set what waits goes
+// with the stop, as who stopped it wished.
+type Tripped struct {
+	Cause interrupt.Cause
+	Drop  bool
+}
 
 // Ticket names one attempt for good: what comes late names a dead one.
 type Ticket uint64

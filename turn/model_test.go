@@ -495,7 +495,7 @@ func TestAnAnswerWithoutAnEndIsCutAtItsBound(t *testing.T) {
 	if !d.s.Stopping() {
 		t.Fatal("2,000 bytes were taken where 1,000 are allowed")
 	}
-	d.tell(turn.Tripped(must[turn.Trip](d)))
+	d.tell(turn.Tripped{Cause: must[turn.Trip](d).Cause})
 	d.tell(turn.Fired{Timer: turn.TimerGrace})
 	end := d.ending()
 	if end.Outcome != event.TurnFailed || end.Error == nil || !strings.Contains(end.Error.Message, "longer than 1000 bytes") {

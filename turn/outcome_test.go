@@ -281,11 +281,20 @@ func TestWhatWaitsBehindATurnThatCompletesRunsNext(t *testing.T) {
 // proves TRN-14, TRN-17, B047: clearing drops what waits, never the turn's own, and
 // says what; what comes later runs once the turn has ended
 func TestClearingDropsWhatWaitsAndSaysSo(t *testing.T) {
+	for _, with := range []bool{false, true} { // the stop, or behind it
+		clearing(t, with)
+	}
+}
+
+func clearing(t *testing.T, withTheStop bool) {
+	t.Helper()
 	d := newDesk(t, turn.Options{})
 	d.submit("first")
 	d.submit("second")
-	d.trip(interrupt.UserSIGINT, "me")
-	d.tell(turn.Clear{By: "me", Token: 99})
+	d.tell(turn.Tripped{Cause: interrupt.Cause{Reason: interrupt.UserSIGINT, Who: "me", At: d.now}, Drop: withTheStop})
+	if !withTheStop {
+		d.tell(turn.Clear{By: "me", Token: 99})
+	}
 	d.submit("third")
 	d.tell(turn.Answered{Ticket: must[turn.Ask](d).Ticket, Cut: true})
 	sum := must[turn.Publish](d).Summary

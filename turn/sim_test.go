@@ -262,12 +262,17 @@ func (w *world) retire(n int) {
 		return
 	}
 	if w.coord.tripped && !w.coord.told {
-		w.queue = append(w.queue, turn.Tripped{Cause: w.coord.cause})
+		w.queue = append(w.queue, tripped(w.coord.cause))
 	}
 	if w.coord.word != nil {
-		w.queue = append(w.queue, turn.Tripped{Cause: *w.coord.word})
+		w.queue = append(w.queue, tripped(*w.coord.word))
 	}
 	w.coord = coord{}
+}
+
+// tripped is the trip for c; who shuts down drops what waits.
+func tripped(c interrupt.Cause) turn.Tripped {
+	return turn.Tripped{Cause: c, Drop: c.Reason == interrupt.SystemShutdown}
 }
 
 func (w *world) trip(c interrupt.Cause) {
@@ -285,7 +290,7 @@ func (w *world) trip(c interrupt.Cause) {
 				return nil
 			}
 			w.coord.word = nil
-			return turn.Tripped{Cause: c}
+			return tripped(c)
 		})
 		return
 	}
@@ -294,7 +299,7 @@ func (w *world) trip(c interrupt.Cause) {
 		if w.coord.turn != turnNo || w.coord.told {
 			return nil
 		}
-		return turn.Tripped{Cause: c}
+		return tripped(c)
 	})
 	w.cutOff()
 }

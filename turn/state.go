@@ -186,7 +186,7 @@ func (s *State) Step(now time.Time, in Input) []Effect {
 	case Woken:
 		s.woken()
 	case Tripped:
-		s.tripped(in.Cause)
+		s.tripped(in)
 	case Streamed:
 		s.streamed(in)
 	case Answered:
@@ -442,7 +442,11 @@ func (s *State) goOn(in Go) {
 }
 
 func (s *State) clear(in Clear) {
-	var texts []string
+	s.do(Reply{Token: in.Token, Value: s.drop(in.By)})
+}
+
+// drop takes what waits out of the inbox and returns the texts.
+func (s *State) drop(by string) (texts []string) {
 	stopping := s.phase != PhaseIdle && s.cause != nil
 	for _, e := range s.Box.Waiting() {
 		switch {
@@ -451,7 +455,7 @@ func (s *State) clear(in Clear) {
 		case stopping && e.Seq > s.stopAt:
 			continue // accepted after the stop that this belongs to
 		}
-		if s.emit(event.InboxDropped{ID: e.ID, Why: "canceled", By: in.By}, "") {
+		if s.emit(event.InboxDropped{ID: e.ID, Why: "canceled", By: by}, "") {
 			texts = append(texts, e.Input.Content.Text())
 			delete(s.held, e.ID)
 		}
@@ -460,7 +464,7 @@ func (s *State) clear(in Clear) {
 		s.do(Sync{})
 	}
 	s.dropped = append(s.dropped, texts...)
-	s.do(Reply{Token: in.Token, Value: texts})
+	return texts
 }
 
 // Held returns the texts that wait and that no turn takes by itself, in order.
