@@ -320,6 +320,29 @@ func TestAToolsQuestionIsAnsweredWithWords(t *testing.T) {
 	p.is(stopping, "decide abort")
 }
 
+// proves TUI-03, CLI-03: in lines, too, a question's answer is words, be they
+// those that allow or refuse a call
+func TestInLinesAToolsQuestionIsAnsweredWithWords(t *testing.T) {
+	for text, want := range map[string]string{"green": "decide allow green", "2": "decide allow blue", "yes": "decide allow yes", "no": "decide allow no", "y": "decide allow y", "N": "decide allow N", "/skip": "decide deny", "": ""} {
+		p := newPlayer(t)
+		p.c.lines = true
+		p.runs(1, "i_1", "one")
+		p.rec(1, "k", event.ApprovalAsked{ID: "a", Tool: "ask_user", Prompt: "which colour?", Question: true, Options: []string{"red", "blue"}})
+		p.step(entered{text})
+		if want == "" {
+			p.is(running)
+			continue
+		}
+		p.is(running, want)
+	}
+	p := newPlayer(t)
+	p.c.lines = true
+	p.runs(1, "i_1", "one")
+	p.rec(1, "k", event.ApprovalAsked{ID: "a", Tool: "bash", Prompt: "rm"})
+	p.step(entered{"no"})
+	p.is(running, "decide deny")
+}
+
 // proves TOL-27: plan mode is asked for with the next message, once
 func TestPlanModeGoesWithTheNextMessage(t *testing.T) {
 	p := newPlayer(t)

@@ -435,7 +435,11 @@ func (c *chat) pastCommand(name, rest string) (out []effect, known bool) {
 func (c *chat) enterLine(now time.Time, line string) []effect {
 	c.pressed, c.draft = now, line
 	text := strings.TrimSpace(line)
-	if len(c.approvals) > 0 {
+	switch {
+	case len(c.approvals) == 0:
+	case c.approvals[0].Question: // "no" is an answer in words, too
+		return c.reply(text)
+	default:
 		switch strings.ToLower(text) {
 		case "y", "yes":
 			return c.settle(now, event.Allow)
