@@ -102,28 +102,35 @@ func (a *app) print(format string, args ...any) {
 	a.out.write([]byte(fmt.Sprintf(format, args...)))
 }
 
+// stoppable returns a context that the first signal ends; the second ends the
+// process. end gives it up.
+func (a *app) stoppable(ctx context.Context) (_ context.Context, end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-ended:
+			return
+		case <-a.stops.first:
+			cancel()
+		}
+		select {
+		case <-ended:
+		case <-a.stops.hurry:
+			os.Exit(a.stops.cause().exit())
+		}
+	}()
+	return ctx, func() { close(ended); cancel(); <-watched }
+}
+
 // plain makes a verb that runs no turn: the first signal ends its context, the
 // second the process.
 func (a *app) plain(f func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		ctx, cancel := context.WithCancel(cmd.Context())
-		ended := make(chan struct{})
-		watched := make(chan struct{})
-		go func() {
-			defer close(watched)
-			select {
-			case <-ended:
-				return
-			case <-a.stops.first:
-				cancel()
-			}
-			select {
-			case <-ended:
-			case <-a.stops.hurry:
-				os.Exit(a.stops.cause().exit())
-			}
-		}()
-		defer func() { close(ended); cancel(); <-watched }()
+		ctx, end := a.stoppable(cmd.Context())
+		defer end()
 		if err := f(ctx, args); err != nil {
 			return err
 		}

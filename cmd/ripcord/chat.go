@@ -39,7 +39,9 @@ func (a *app) chat(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	e, err := a.wire(ctx, a, need{model: true, chat: true, yes: a.flags.yes})
+	wiring, wired := a.stoppable(ctx)
+	e, err := a.wire(wiring, a, need{model: true, chat: true, yes: a.flags.yes})
+	wired()
 	if err != nil {
 		return err
 	}
@@ -61,21 +63,20 @@ func (a *app) chat(ctx context.Context, name string) error {
 	return nil
 }
 
+// converse opens the session and hands it to the chat, which takes the signals
+// from then on; one that came before has ended the opening.
 func (a *app) converse(ctx context.Context, e *engine, name, cwd string, stdout *os.File, waiting tui.OnInterrupt) (int, error) {
-	req := api.OpenRequest{Cwd: cwd}
-	if name != "" {
-		s, err := resolve(ctx, e.svc, name)
-		if err != nil {
-			return 0, err
-		}
-		req.ID = s.ID
+	opening, opened := a.stoppable(ctx)
+	st, err := open(opening, e.svc, name, cwd)
+	opened()
+	sigs := make(chan os.Signal, 8)
+	defer a.stops.forward(sigs)()
+	if c := a.stops.cause(); c != noCause {
+		return c.exit(), nil
 	}
-	st, err := e.svc.Open(ctx, req)
 	if err != nil {
 		return 0, err
 	}
-	sigs := make(chan os.Signal, 8)
-	defer a.stops.forward(sigs)()
 	exit, err := tui.Run(ctx, tui.Options{
 		Service: e.svc, Session: st.ID, State: st, In: a.stdin, Out: stdout,
 		OnInterrupt: waiting, Plain: a.flags.plain, NoColor: a.env("NO_COLOR") != "", Notice: e.model, Signals: sigs,
@@ -87,4 +88,17 @@ func (a *app) converse(ctx context.Context, e *engine, name, cwd string, stdout 
 		}
 	}
 	return exit.Code, nil
+}
+
+// open opens the session that a person names, a new one if name is empty.
+func open(ctx context.Context, svc api.Service, name, cwd string) (api.SessionState, error) {
+	req := api.OpenRequest{Cwd: cwd}
+	if name != "" {
+		s, err := resolve(ctx, svc, name)
+		if err != nil {
+			return api.SessionState{}, err
+		}
+		req.ID = s.ID
+	}
+	return svc.Open(ctx, req)
 }

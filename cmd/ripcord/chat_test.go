@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,9 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
+	"go.uber.org/goleak"
+
+	"github.com/ripcord-go/ripcord/api"
 )
 
 // chat is the command on a terminal of its own.
@@ -219,7 +224,7 @@ func TestAClosedTerminalIsAStop(t *testing.T) {
 				c.busy(ch)
 			}
 			_ = ch.tty.Close()
-			if code := ch.ends(5 * time.Second); code != exitHUP {
+			if code := ch.ends(time.Minute); code != exitHUP {
 				t.Errorf("exit %d, want %d", code, exitHUP)
 			}
 			if c.busy != nil {
@@ -241,7 +246,7 @@ func TestSIGTERMEndsTheChat(t *testing.T) {
 	if err := c.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if code := c.ends(5 * time.Second); code != exitTERM {
+	if code := c.ends(time.Minute); code != exitTERM {
 		t.Errorf("exit %d, want %d", code, exitTERM)
 	}
 	c.closed("SYSTEM_SHUTDOWN")
@@ -261,4 +266,41 @@ func TestEscStopsTheTurnAndTheChatGoesOn(t *testing.T) {
 	dead(t, beat)
 	c.types("hello\r")
 	c.sees("streaming words")
+}
+
+// unopened is a service whose sessions take as long to open as a test wants.
+type unopened struct {
+	api.Service
+	open func(ctx context.Context) error
+}
+
+func (u unopened) Open(ctx context.Context, _ api.OpenRequest) (api.SessionState, error) {
+	return api.SessionState{ID: "s_1"}, u.open(ctx)
+}
+
+// proves IFC-05, PRC-08: a signal that comes before the chat is on the screen ends
+// the opening, and no chat begins after it.
+func TestASignalBeforeTheChatIsOnTheScreenIsNotLost(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for what, c := range map[string]struct {
+		before bool
+		open   func(a *app, ctx context.Context) error
+	}{
+		"while it opens": {open: func(a *app, ctx context.Context) error {
+			a.stops.note(causeTERM)
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}},
+		"before it opens":    {before: true, open: func(*app, context.Context) error { return nil }},
+		"as soon as it does": {open: func(a *app, _ context.Context) error { a.stops.note(causeTERM); return nil }},
+	} {
+		a := &app{env: envOf(nil), stderr: io.Discard, stops: newStops()}
+		if c.before {
+			a.stops.note(causeTERM)
+		}
+		e := &engine{svc: unopened{open: func(ctx context.Context) error { return c.open(a, ctx) }}}
+		if exit, err := a.converse(t.Context(), e, "", "/", nil, ""); exit != exitTERM || err != nil { // the chat itself refuses to begin here with 2
+			t.Errorf("%s: exit %d, %v, want 143", what, exit, err)
+		}
+	}
 }
