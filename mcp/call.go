@@ -264,12 +264,28 @@ const (
 	forcedNotice = 50 * time.Millisecond // the same when nobody wants to wait
 )
 
+// parting is how a request ended that nobody wanted to wait for any more.
+type parting struct {
+	answer
+	came bool // by itself, before the server was told anything
+	told bool // the server took the notice
+}
+
+// notice is the part of a sentence about the server that says whether it knows.
+func (p parting) notice() string {
+	if p.told {
+		return "was told that the call is no longer needed"
+	}
+	return "may not have been told that the call is no longer needed"
+}
+
 // giveUp tells the server, waits a moment for its answer, and ends the request.
 // A result that exists by then is the result.
-func (x *exchange) giveUp(ctx context.Context) answer {
+func (x *exchange) giveUp(ctx context.Context) (p parting) {
 	select {
-	case a := <-x.done:
-		return a // it was there when the signal came
+	case p.answer = <-x.done:
+		p.came = p.err == nil || said(p.err) != nil || ctx.Err() == nil // else it is our own end that it tells
+		return p
 	default:
 	}
 	notice, release := interrupt.Cleanup(ctx, noticeBound)
@@ -277,16 +293,19 @@ func (x *exchange) giveUp(ctx context.Context) answer {
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
-		if err := x.conn.wire.cancelled(notice, x.sent); err != nil {
+		_, _, _, known := x.sent.get()
+		err := x.conn.wire.cancelled(notice, x.sent)
+		if err != nil {
 			x.server.log.Debug("a server could not be told that a call was given up", "error", x.server.cfg.clean(err.Error()))
 		}
+		p.told = known && err == nil
 	}()
 	settle := time.NewTimer(x.server.o.Settle)
 	defer settle.Stop()
 	select {
-	case a := <-x.done:
+	case p.answer = <-x.done:
 		<-told
-		return a
+		return p
 	case <-x.sig.Forced():
 		within(told, forcedNotice)
 		release()
@@ -294,27 +313,27 @@ func (x *exchange) giveUp(ctx context.Context) answer {
 	}
 	<-told // a server that does not read has its second, see write
 	x.cancel()
-	a := <-x.done // the SDK ends a request with its context
+	p.answer = <-x.done // the SDK ends a request with its context
 	x.conn.wire.abandoned(x.sent)
-	return a
+	return p
 }
 
 func (x *exchange) stopped(ctx context.Context) (tool.Result, error) {
-	a := x.giveUp(ctx)
-	if a.err == nil && !a.res.IsError && !a.res.NeedsInput() {
-		return x.answered(a) // a finished result is a fact
+	p := x.giveUp(ctx)
+	if p.came || p.err == nil && !p.res.IsError && !p.res.NeedsInput() {
+		return x.answered(p.answer) // a finished result is a fact
 	}
 	var b strings.Builder
 	if last := x.track.lastLine(); last != "" {
 		fmt.Fprintf(&b, "progress so far: %s\n", last)
 	}
-	fmt.Fprintf(&b, "the server %q was told that the call is no longer needed; ", x.server.cfg.Name)
+	fmt.Fprintf(&b, "the server %q %s; ", x.server.cfg.Name, p.notice())
 	switch {
-	case a.err == nil:
+	case p.err == nil:
 		b.WriteString("it answered with an error:\n")
-		return tool.Result{Content: append(textContent(b.String()), x.content(a.res)...), Success: true, Stopped: true}, nil
-	case said(a.err) != nil:
-		fmt.Fprintf(&b, "it answered: %s", x.clean(said(a.err).Message))
+		return tool.Result{Content: append(textContent(b.String()), x.content(p.res)...), Success: true, Stopped: true}, nil
+	case said(p.err) != nil:
+		fmt.Fprintf(&b, "it answered: %s", x.clean(said(p.err).Message))
 	default:
 		b.WriteString("it had not answered, and may have finished the work all the same")
 	}
@@ -322,14 +341,14 @@ func (x *exchange) stopped(ctx context.Context) (tool.Result, error) {
 }
 
 func (x *exchange) overdue(ctx context.Context) (tool.Result, error) {
-	a := x.giveUp(ctx)
-	if a.err == nil {
-		return x.answered(a)
+	p := x.giveUp(ctx)
+	if p.came || p.err == nil {
+		return x.answered(p.answer)
 	}
 	x.countSilence()
 	yes := true
-	text := fmt.Sprintf("timed out: the server %q had not answered after %.1f s and was told that the call is no longer needed. "+
-		"It may have done the work all the same: check before repeating it", x.server.cfg.Name, time.Since(x.began).Seconds())
+	text := fmt.Sprintf("timed out: the server %q had not answered after %.1f s and %s. "+
+		"It may have done the work all the same: check before repeating it", x.server.cfg.Name, time.Since(x.began).Seconds(), p.notice())
 	if last := x.track.lastLine(); last != "" {
 		text += "\nprogress so far: " + last
 	}
