@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
@@ -24,6 +25,7 @@ type caller struct {
 	outer *turn.Call
 	act   *active
 	rooms rooms
+	asked atomic.Int64 // judgements so far
 }
 
 var _ tool.Caller = (*caller)(nil)
@@ -37,7 +39,7 @@ func (k *caller) Call(ctx context.Context, name string, args json.RawMessage) (t
 	t, known := l.cfg.Tools.Lookup(name)
 	spec, _ := l.cfg.Tools.Spec(name)
 	call := l.callFor(k.outer) // an inner call has its own id from its start on
-	call.Name, call.Args = name, args
+	call.Name, call.Args, call.Asked = name, args, k.judgement()
 	if known {
 		if err := tool.CheckArgs(spec.Schema, args); err != nil {
 			return refusedInner(event.CallInvalid, err.Error(), ""), nil
@@ -54,6 +56,13 @@ func (k *caller) Call(ctx context.Context, name string, args json.RawMessage) (t
 		return k.run(ctx, t, spec, call, by)
 	}
 	return refusedInner(event.CallInvalid, fmt.Sprintf("there is no tool %q; the tools are %v", name, l.cfg.Tools.Names()), ""), nil
+}
+
+// judgement makes the name that one inner call is judged under. No call has it as
+// its id, nor as its name another judgement: a provider's id that ends in a dot
+// and digits is not kept.
+func (k *caller) judgement() event.CallID {
+	return tool.InnerID(k.outer.ID+"?", int(k.asked.Add(1)))
 }
 
 func deref(in *tool.Inner) tool.Inner {

@@ -247,7 +247,7 @@ func (l *Live) run(c *turn.Call) {
 	b := &callBook{l: l, act: act, args: c.Args, step: c.Step, turn: c.Turn, call: c.ID, name: c.Name, behaviour: interrupt.BehaviourOf(t).String(), effect: spec.Effect.String()}
 	b.life, b.over = interrupt.CallContext(l.ctx)
 	call := tool.WithPeople(l.callFor(c), &people{b, c.Name})
-	call = tool.WithCaller(call, &caller{b, c, act, newRooms(l.state.Parallel())})
+	call = tool.WithCaller(call, &caller{book: b, outer: c, act: act, rooms: newRooms(l.state.Parallel())})
 	r := l.runner(act, t, call)
 	r.Tripped = func() bool { return interrupt.Tripped(act.coord, act.caller) }
 	r.Fence = func() error { return l.fence(act) }

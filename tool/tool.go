@@ -80,7 +80,10 @@ func (e Effect) String() string {
 
 // Call is one run of a tool. ID is also the idempotency key.
 type Call struct {
-	ID      event.CallID
+	ID event.CallID
+	// Asked is the name that the call is judged under where it gets its ID only
+	// when it starts; no other call of the session has it. Empty: it is ID.
+	Asked   event.CallID
 	Name    string
 	Args    json.RawMessage
 	Session event.SessionID

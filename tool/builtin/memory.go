@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"io/fs"
 	"slices"
@@ -30,8 +31,12 @@ type seenKey struct {
 
 type judgedKey struct {
 	session event.SessionID
-	call    event.CallID
-	path    string // as the call names it
+	call    event.CallID // its name when it is judged
+	path    string       // as the call names it
+}
+
+func judgement(call *tool.Call, path string) judgedKey {
+	return judgedKey{call.Session, cmp.Or(call.Asked, call.ID), path}
 }
 
 const (
@@ -107,7 +112,7 @@ func (m *memory) locate(call *tool.Call, path string) (place, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if was, ok := m.judged.values[judgedKey{call.Session, call.ID, path}]; ok && was != p.real {
+	if was, ok := m.judged.values[judgement(call, path)]; ok && was != p.real {
 		return p, tool.Replyf("%s led to %s when it was approved and leads to %s now; nothing was done, send the call again", path, was, p.real)
 	}
 	return p, nil
@@ -121,8 +126,8 @@ func (m *memory) judge(call *tool.Call, path string) (place, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if call.ID != "" {
-		m.judged.put(judgedKey{call.Session, call.ID, path}, p.real)
+	if k := judgement(call, path); k.call != "" {
+		m.judged.put(k, p.real)
 	}
 	return p, nil
 }
