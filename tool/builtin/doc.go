@@ -15,8 +15,8 @@
 //
 // A path is resolved before it is judged: symbolic links of what exists are
 // followed, so that a link inside the workspace does not lead out of it unseen.
-// What is resolved when the approval is asked must still be so when the call
-// runs, or the call is refused. A file is changed through a handle on its
+// Where a path led at every look while its call was judged it must still lead
+// when the call runs, or the call is refused. A file is changed through a handle on its
 // folder, opened below the workspace: a link put in the way meanwhile leads
 // nowhere. What is no regular file is not opened.
 //

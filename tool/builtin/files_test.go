@@ -462,6 +462,77 @@ func TestAPathThatLeadsElsewhereThanWhenItWasApprovedIsRefused(t *testing.T) {
 	}
 }
 
+// A gate looks at a path twice, once for its rules and once for the question. A
+// link that is turned in between has one place judged and another one asked
+// about: the call is refused wherever the link leads by then.
+//
+// proves TOL-20, HOK-04: what the rules were asked about is what is done.
+func TestAPathThatLedToTwoPlacesWhileItWasJudgedIsRefused(t *testing.T) {
+	const moved = "while it was judged"
+	for name, c := range map[string]struct {
+		looks []string // where the link leads at each look
+		runs  string   // and when the call runs
+		want  string   // "": it is done
+	}{
+		"it stays":                   {[]string{"a", "a"}, "a", ""},
+		"turned":                     {[]string{"a", "b"}, "b", moved},
+		"turned and turned back":     {[]string{"a", "b", "a"}, "a", moved},
+		"turned for the question":    {[]string{"a", "b"}, "a", moved},
+		"nowhere and then somewhere": {[]string{"link", "b"}, "b", moved}, // to itself: it can't be resolved
+		"nowhere, and then approved": {[]string{"link", "link"}, "b", "could not be resolved when it was approved"},
+	} {
+		for tl, args := range map[string]m{
+			"edit": {"path": "link/f", "old": "old", "new": "new"}, "apply_patch": patchOf("*** Update File: link/f", "@@", "-old", "+new"),
+		} {
+			d := newDesk(t)
+			if err := errors.Join(os.Mkdir(filepath.Join(d.dir, "a"), 0o700), os.Mkdir(filepath.Join(d.dir, "b"), 0o700)); err != nil {
+				t.Fatal(err)
+			}
+			d.put("a/f", "old\n")
+			d.put("b/f", "old\n")
+			turn := func(to string) {
+				link := filepath.Join(d.dir, "link")
+				_ = os.Remove(link)
+				if err := os.Symlink(to, link); err != nil {
+					t.Fatal(err)
+				}
+			}
+			raw, _ := json.Marshal(args)
+			call := &tool.Call{ID: "c_1", Name: tl, Args: raw, Dir: d.dir}
+			spec, _ := d.set.Spec(tl)
+			asks := spec.AsksCall
+			spec.AsksCall = func(call *tool.Call) (prompt string, ask bool) {
+				for _, to := range c.looks[1:] {
+					turn(to)
+					prompt, ask = asks(call)
+				}
+				return prompt, ask
+			}
+			turn(c.looks[0])
+			rules := gate.Rules{Policy: gate.YesAll, List: []gate.Rule{{Name: "a", Tool: "*", Path: "a"}}}
+			v, err := rules.Judge(t.Context(), call, spec)
+			if by := map[bool]string{true: "rule:a", false: "yes"}[c.looks[0] == "a"]; err != nil || v.By != by {
+				t.Errorf("%s: %+v, %v", name, v, err)
+			}
+			turn(c.runs)
+			impl, _ := d.set.Lookup(tl)
+			res, err := impl.Execute(t.Context(), call)
+			if c.want == "" {
+				if err != nil || !res.Success {
+					t.Errorf("%s: %s: %v", name, tl, err)
+				}
+				d.holds("a/f", "new\n")
+				continue
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %s: %v, want %q", name, tl, err, c.want)
+			}
+			d.holds("a/f", "old\n")
+			d.holds("b/f", "old\n")
+		}
+	}
+}
+
 // proves TOL-20: a write that fails leaves the old file and nothing else.
 func TestAFailedWriteLeavesTheOldFile(t *testing.T) {
 	d := newDesk(t)

@@ -21,7 +21,7 @@ type memory struct {
 
 	mu     sync.Mutex
 	seen   recent[seenKey, stamp]
-	judged recent[judgedKey, string]
+	judged recent[judgedKey, aim]
 }
 
 type seenKey struct {
@@ -35,6 +35,14 @@ type judgedKey struct {
 	path    string       // as the call names it
 }
 
+// aim is where a path led while its call was judged. A gate looks several times,
+// at what rules say and at what a person is asked, and all must have looked at
+// one place.
+type aim struct {
+	real  string // "" if it could not be resolved
+	moved bool   // it led elsewhere at a later look: no place of it was judged
+}
+
 func judgement(call *tool.Call, path string) judgedKey {
 	return judgedKey{call.Session, cmp.Or(call.Asked, call.ID), path}
 }
@@ -45,7 +53,7 @@ const (
 )
 
 func newMemory() *memory {
-	return &memory{seen: newRecent[seenKey, stamp](mostSeen), judged: newRecent[judgedKey, string](mostJudged)}
+	return &memory{seen: newRecent[seenKey, stamp](mostSeen), judged: newRecent[judgedKey, aim](mostJudged)}
 }
 
 // recent is a map that forgets its oldest entries beyond a number of them.
@@ -104,7 +112,7 @@ func (m *memory) of(call *tool.Call, path string) (stamp, bool) {
 }
 
 // locate resolves the path of a call that is about to run and refuses one that
-// leads elsewhere than when it was judged.
+// leads elsewhere than at every look when it was judged.
 func (m *memory) locate(call *tool.Call, path string) (place, error) {
 	p, err := locate(call.Dir, path)
 	if err != nil {
@@ -112,24 +120,30 @@ func (m *memory) locate(call *tool.Call, path string) (place, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if was, ok := m.judged.values[judgement(call, path)]; ok && was != p.real {
-		return p, tool.Replyf("%s led to %s when it was approved and leads to %s now; nothing was done, send the call again", path, was, p.real)
+	was, judged := m.judged.values[judgement(call, path)]
+	switch {
+	case !judged || was == aim{real: p.real}:
+		return p, nil
+	case was.moved:
+		return p, tool.Replyf("%s led to one place and then to another while it was judged, so that neither was approved; nothing was done, send the call again", path)
+	case was.real == "":
+		return p, tool.Replyf("%s could not be resolved when it was approved and leads to %s now; nothing was done, send the call again", path, p.real)
 	}
-	return p, nil
+	return p, tool.Replyf("%s led to %s when it was approved and leads to %s now; nothing was done, send the call again", path, was.real, p.real)
 }
 
 // judge resolves the path of a call for the gate and keeps where it led.
 func (m *memory) judge(call *tool.Call, path string) (place, error) {
 	p, err := locate(call.Dir, path)
-	if err != nil {
+	k := judgement(call, path)
+	if k.call == "" {
 		return p, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if k := judgement(call, path); k.call != "" {
-		m.judged.put(k, p.real)
-	}
-	return p, nil
+	was, again := m.judged.values[k]
+	m.judged.put(k, aim{real: p.real, moved: again && (was.moved || was.real != p.real)})
+	return p, err
 }
 
 // asking resolves a path for the gate; one that can't be resolved counts as
