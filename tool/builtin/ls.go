@@ -98,10 +98,11 @@ func (a lsArgs) list(call *tool.Call, p place, root *os.Root, top string, hidden
 	limit = min(limit, mostListed)
 	var b strings.Builder
 	n := 0
-	for n < len(names) && n < limit && b.Len() <= mostText && !stopped {
+	more := func() bool { return n < len(names) && n < limit && b.Len() <= mostText }
+	for more() && !stopped {
 		b.WriteString(line(root, top, names[n]))
 		n++
-		stopped = signal.Cancelled()
+		stopped = more() && signal.Cancelled() // a list that is whole was not stopped
 	}
 	switch {
 	case all == 0:

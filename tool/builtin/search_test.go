@@ -308,3 +308,50 @@ func TestTheListOfThingsToDoIsTheLastCall(t *testing.T) {
 		t.Errorf("%v %v", got, err)
 	}
 }
+
+// atLook trips its coordinator when it is looked at for the nth time.
+type atLook struct {
+	interrupt.Signal
+	trip func()
+	n    int
+}
+
+func (a *atLook) Cancelled() bool {
+	if a.n--; a.n == 0 {
+		a.trip()
+	}
+	return a.Signal.Cancelled()
+}
+
+// proves TOL-07, TOL-20: a list that was stopped lacks an entry, and one that
+// lacks none was not stopped, whenever the stop comes.
+func TestAListThatIsWholeWasNotStopped(t *testing.T) {
+	d := newDesk(t)
+	d.tree(map[string]string{"a": "", "b": "", "c": ""})
+	tl, ok := d.set.Lookup("ls")
+	if !ok {
+		t.Fatal("there is no ls")
+	}
+	stops, wholes := 0, 0
+	for n, tripped := 1, true; tripped; n++ {
+		c := interrupt.New(interrupt.Options{})
+		tripped = false
+		sig := &atLook{Signal: c.Signal(), n: n, trip: func() {
+			tripped = true
+			_, _ = c.Request(interrupt.Cause{Reason: interrupt.UserSIGINT})
+		}}
+		e, _ := (&tool.Run{Tool: tl, Call: &tool.Call{ID: "c_1", Name: "ls", Args: json.RawMessage(`{}`), Dir: d.dir}, Signal: sig, Book: &tooltest.Book{}}).Do(t.Context())
+		whole := strings.Count(e.Result.Content.Text(), "file ") == 3
+		switch {
+		case e.Outcome == event.CallStopped && !whole:
+			stops++
+		case e.Outcome == event.CallFinished && whole:
+			wholes++
+		case e.Outcome != event.CallSkipped:
+			t.Errorf("a stop at look %d: %s, %q", n, e.Outcome, e.Result.Content.Text())
+		}
+	}
+	if stops == 0 || wholes < 2 {
+		t.Errorf("%d lists were stopped, %d were whole", stops, wholes)
+	}
+}

@@ -57,8 +57,8 @@ func (f *fetch) show(r *request, p *page, a fetchArgs) (tool.Result, error) {
 		}
 	}
 	res := tool.Text(head + "\n" + window(text, a.Offset, f.Shown) + note)
-	res.Stopped = r.signal.Cancelled()
-	if r.timedOut() && !res.Stopped {
+	res.Stopped = r.stopped
+	if r.overdue && !res.Stopped {
 		yes := true
 		res.TimedOut = &yes
 	}
@@ -153,8 +153,10 @@ func (r *request) read(p *page) (data []byte, note string, err error) {
 		note = fmt.Sprintf("[only the first %d bytes of the page were read: it is longer]\n", r.Body)
 	case err == nil:
 	case r.signal.Cancelled():
+		r.stopped = true
 		note = fmt.Sprintf("[stopped after %d bytes of the page]\n", len(data))
 	case r.timedOut():
+		r.overdue = true
 		note = fmt.Sprintf("[%s; %d bytes of the page came]\n", r.late(), len(data))
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		note = fmt.Sprintf("[the server ended the answer too early, after %d bytes]\n", len(data))
@@ -172,10 +174,8 @@ func (f *fetch) markdown(r *request, p *page, in string) (title, text, note stri
 		note = fmt.Sprintf("[only the first %d bytes of the HTML are shown]\n", f.HTML)
 	}
 	title, tidy := tidied(in)
-	if !r.signal.Cancelled() {
-		if out, err := convert(tidy, p.url.String(), r); err == nil {
-			return title, out, note
-		}
+	if out, err := convert(tidy, p.url.String(), r); err == nil {
+		return title, out, note
 	}
 	return title, plain(tidy), note + "[shown as text without its tags]\n"
 }
@@ -201,6 +201,7 @@ type looking struct {
 
 func (l looking) Read(p []byte) (int, error) {
 	if err := l.r.signal.Checkpoint(); err != nil {
+		l.r.stopped = true
 		return 0, err
 	}
 	return l.src.Read(p[:min(len(p), 16<<10)])

@@ -31,6 +31,8 @@ type request struct {
 	dials  sync.WaitGroup
 	at     string // the URL that is being fetched, for people
 
+	stopped, overdue bool // what is shown was cut, by the signal or by a time that was over
+
 	transport *http.Transport
 	proxied   atomic.Bool // the request under way goes to a proxy
 }
