@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/url"
 	"path"
@@ -39,21 +40,38 @@ func (rule Rule) matches(call *tool.Call, t touch) bool {
 // runs reports whether the call's command begins with the rule's words. What
 // can't be read is forbidden, never allowed.
 func (rule Rule) runs(call *tool.Call, narrows bool) bool {
-	var args struct {
-		Command string `json:"command"`
-	}
-	if json.Unmarshal(call.Args, &args) != nil {
+	command, sure := argument(call, "command")
+	if !sure {
 		return narrows
 	}
-	return hasWords(args.Command, rule.Command) && (narrows || onlyWords(args.Command))
+	return hasWords(command, rule.Command) && (narrows || onlyWords(command))
 }
 
-func commandOf(call *tool.Call) string {
-	var args struct {
-		Command string `json:"command"`
+// argument returns the string that a call gives under name, "" for none. sure is
+// false where it can't be read, and where whoever gets the arguments could read
+// another: readers differ in whether the case of a name counts, and in which of
+// two values under one name does.
+func argument(call *tool.Call, name string) (value string, sure bool) {
+	dec := json.NewDecoder(bytes.NewReader(call.Args))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') || !json.Valid(call.Args) {
+		return "", false
 	}
-	_ = json.Unmarshal(call.Args, &args) // a command that can't be read matches no allowing rule
-	return args.Command
+	for found := false; dec.More(); {
+		key, err := dec.Token()
+		var raw json.RawMessage
+		if err != nil || dec.Decode(&raw) != nil {
+			return "", false
+		}
+		k, _ := key.(string)
+		if !strings.EqualFold(k, name) {
+			continue
+		}
+		if found || k != name || json.Unmarshal(raw, &value) != nil {
+			return "", false
+		}
+		found = true
+	}
+	return value, true
 }
 
 // covers reports whether all that the call touches is below the rule's path. A
@@ -90,22 +108,20 @@ func (rule Rule) root(dir string) string {
 
 // asks reports whether the call's url is at the rule's host.
 func (rule Rule) asks(call *tool.Call, narrows bool) bool {
-	var args struct {
-		URL string `json:"url"`
-	}
-	if json.Unmarshal(call.Args, &args) != nil {
+	at, sure := argument(call, "url")
+	if !sure {
 		return narrows
 	}
-	u, err := url.Parse(strings.TrimSpace(args.URL))
+	u, err := url.Parse(strings.TrimSpace(at))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
 		return narrows
 	}
-	at, err := url.Parse("http://" + strings.ToLower(rule.Host))
-	if err != nil || at.Host == "" {
+	own, err := url.Parse("http://" + strings.ToLower(rule.Host))
+	if err != nil || own.Host == "" {
 		return narrows
 	}
-	want := at.Hostname()
-	if p := at.Port(); p != "" && p != portOf(u) {
+	want := own.Hostname()
+	if p := own.Port(); p != "" && p != portOf(u) {
 		return false
 	}
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")

@@ -35,7 +35,10 @@ type Protected struct {
 	Reads bool
 }
 
-// Rule decides about calls of one tool. All fields that are set must match.
+// Rule decides about calls of one tool. All fields that are set must match. An
+// argument that a rule is about is looked for by its exact name; a call that
+// gives it twice, or in other letters ("URL"), can be read in two ways: rules that
+// deny or ask match it, allowing ones do not.
 type Rule struct {
 	Name string // for people: Verdict.By is "rule:" and it
 	// Tool is the tool's name or a pattern of [path.Match]: "*" is every tool,
@@ -156,8 +159,8 @@ func (r Rules) reaches(rule Rule, call *tool.Call, spec tool.Spec, t touch) bool
 		if slices.ContainsFunc(t.paths, func(path string) bool { return p.holds(path, call.Dir) }) {
 			return false
 		}
-		if rule.Command != "" && p.inWords(commandOf(call), call.Dir) {
-			return false
+		if command, _ := argument(call, "command"); rule.Command != "" && p.inWords(command, call.Dir) {
+			return false // it matches: its command can be read
 		}
 	}
 	return !r.Boundary || rule.Path != "" || call.Dir == "" ||

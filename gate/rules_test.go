@@ -2,6 +2,7 @@ package gate_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -173,6 +174,74 @@ func TestARuleByHostMatchesWholeNamesOnly(t *testing.T) {
 		call, spec := at("/w", "web_fetch", string(args))
 		if v, _ := r.Judge(t.Context(), call, spec(tool.Pure, true)); v.By != by {
 			t.Errorf("%q: %+v, want %s", u, v, by)
+		}
+	}
+}
+
+// Tools with open schemas hand their arguments on as they are, and who reads them
+// decides what a name is. What can be read in two ways is allowed by no rule and
+// forbidden by each that could be meant.
+//
+// proves HOK-04: what a rule reads is what the tool reads.
+func TestAnArgumentThatCanBeReadInTwoWaysIsAllowedByNoRule(t *testing.T) {
+	const allowed, denied, neither, unsure = "allowed", "denied", "neither", "unsure"
+	for _, c := range []struct {
+		name, other, escaped string // other letters, the second as JSON may write them
+		good, bad, plain     string
+		allow, deny          gate.Rule
+	}{
+		{"url", "URL", `\u0055rl`, "https://example.com/", "http://evil/", "http://elsewhere/", gate.Rule{Host: "example.com"}, gate.Rule{Host: "evil"}},
+		{"command", "Command", `c\u004fmmand`, "go test", "rm -r x", "ls", gate.Rule{Command: "go test"}, gate.Rule{Command: "rm"}},
+	} {
+		object := func(namesAndValues ...string) string {
+			var fields []string
+			for i := 0; i < len(namesAndValues); i += 2 {
+				fields = append(fields, fmt.Sprintf(`"%s":"%s"`, namesAndValues[i], namesAndValues[i+1]))
+			}
+			return "{" + strings.Join(fields, ",") + "}"
+		}
+		c.allow.Name, c.allow.Tool, c.deny.Name, c.deny.Tool, c.deny.Deny = "ok", "mcp__x__*", "no", "*", true
+		asks := c.allow
+		asks.Ask = true
+		for args, want := range map[string]string{
+			object(c.name, c.good):  allowed,
+			object(c.name, c.bad):   denied,
+			object(c.name, c.plain): neither,
+			object(fmt.Sprintf(`\u%04x`, c.name[0])+c.name[1:], c.good):         allowed, // the exact name
+			`{"a":` + object(c.other, c.bad) + `,` + object(c.name, c.good)[1:]: allowed, // what is further in is no argument
+
+			object(c.other, c.good):                    unsure,
+			object(c.escaped, c.good):                  unsure,
+			object(c.name, c.good, c.other, c.good):    unsure,
+			object(c.name, c.bad, c.other, c.good):     unsure,
+			object(c.other, c.bad, c.name, c.good):     unsure,
+			object(c.name, c.good, c.other, c.bad):     unsure,
+			object(c.other, c.good, c.name, c.bad):     unsure,
+			object(c.name, c.plain, c.escaped, c.good): unsure,
+			object(c.name, c.good, c.name, c.bad):      unsure,
+			object(c.name, c.bad, c.name, c.good):      unsure,
+			object(c.name, c.good) + "{}":              unsure,
+			object(c.name, c.good)[1:]:                 unsure,
+			"[" + object(c.name, c.good) + "]":         unsure,
+			`{"` + c.name + `":["` + c.good + `"]}`:    unsure,
+			"":                                         unsure,
+		} {
+			call, spec := at("/w", "mcp__x__get", args)
+			for _, r := range []struct {
+				gate.Rules
+				by map[string]string
+			}{
+				{gate.Rules{Policy: gate.DenyAll, List: []gate.Rule{c.allow, c.deny}},
+					map[string]string{allowed: "rule:ok", denied: "rule:no", neither: "policy:headless", unsure: "rule:no"}},
+				{gate.Rules{Policy: gate.DenyAll, List: []gate.Rule{c.allow}},
+					map[string]string{allowed: "rule:ok", denied: "policy:headless", neither: "policy:headless", unsure: "policy:headless"}},
+				{gate.Rules{Policy: gate.DenyAll, List: []gate.Rule{{Name: "all", Tool: "*"}, asks}},
+					map[string]string{allowed: "policy:headless", denied: "rule:all", neither: "rule:all", unsure: "policy:headless"}},
+			} {
+				if v, err := r.Judge(t.Context(), call, spec(tool.Unsafe, true)); err != nil || v.By != r.by[want] {
+					t.Errorf("%s: %+v, %v, want %s", args, v, err, r.by[want])
+				}
+			}
 		}
 	}
 }
