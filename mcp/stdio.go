@@ -33,7 +33,7 @@ type process struct {
 	name  string
 	tree  proc.Tree
 	o     *Options
-	in    *os.File // its standard input
+	in    input    // its standard input
 	out   *os.File // its standard output
 	tally *tally
 	log   *slog.Logger
@@ -48,6 +48,12 @@ type process struct {
 
 	mu      sync.Mutex
 	waiting map[int64]struct{} // requests of ours that somebody waits for
+}
+
+// input is what process writes to; a deadline ends a write that is under way.
+type input interface {
+	io.WriteCloser
+	SetWriteDeadline(time.Time) error
 }
 
 // start runs the server of s. ctx bounds the starting.
@@ -231,8 +237,13 @@ func (p *process) write(ctx context.Context, msg jsonrpc.Message) error {
 	if err := p.in.SetWriteDeadline(time.Time{}); err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = p.in.SetWriteDeadline(time.Unix(1, 0)) })
-	defer stop()
+	cut := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { defer close(cut); _ = p.in.SetWriteDeadline(time.Unix(1, 0)) })
+	defer func() {
+		if !stop() {
+			<-cut // the next write must not be hit by it
+		}
+	}()
 	n, err := p.in.Write(append(data, '\n'))
 	switch {
 	case err == nil:
