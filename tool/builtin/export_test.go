@@ -1,6 +1,40 @@
 package builtin
 
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/ripcord-go/ripcord/tool"
+)
+
 // What the tests of pure parts need.
+
+// StagedMode is the mode that the new content of the file at path has from its
+// first instant on.
+func StagedMode(path string) (mode fs.FileMode, err error) {
+	w := replacement{place: place{real: path, show: filepath.Base(path)}}
+	call := &tool.Call{Dir: filepath.Dir(path)}
+	if w.was, err = os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		w.was = nil
+	} else if err != nil {
+		return 0, err
+	}
+	if w.dir, err = openFolder(call, w.place, false); err != nil {
+		return 0, err
+	}
+	defer w.close()
+	f, err := w.create()
+	if err != nil {
+		return 0, err
+	}
+	fi, err := f.Stat()
+	if err = errors.Join(err, f.Close()); err != nil {
+		return 0, err
+	}
+	return fi.Mode(), nil
+}
 
 // ParsePatch parses a patch and reports how many sections it has.
 func ParsePatch(text string) (int, error) {

@@ -91,13 +91,25 @@ func (w *replacement) stage(call *tool.Call) (err error) {
 	return nil
 }
 
+// create makes the file for the staged content. Where it is to replace one, nobody
+// else reads it before it has that one's owner and mode: it may be private.
+func (w *replacement) create() (*os.File, error) {
+	temp, mode := fmt.Sprintf(".%.40s.ripcord-%s", w.name(), rand.Text()[:10]), fs.FileMode(0o666)
+	if w.was != nil {
+		mode = 0o600
+	}
+	f, err := w.dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err == nil {
+		w.temp = temp
+	}
+	return f, err
+}
+
 func (w *replacement) write() (err error) {
-	temp := fmt.Sprintf(".%.40s.ripcord-%s", w.name(), rand.Text()[:10])
-	f, err := w.dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := w.create()
 	if err != nil {
 		return err
 	}
-	w.temp = temp
 	_, err = f.Write(w.content)
 	if err == nil && w.was != nil {
 		keepOwner(f, w.was) // before the mode: a new owner clears bits of it
