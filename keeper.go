@@ -26,7 +26,8 @@ type Keeper struct {
 	Readopted func(id event.SessionID, job event.JobID, tree proc.Tree)
 	// Offered comes before an input with these options is offered to the
 	// session, on the caller's goroutine; decided, if not nil, is told whether
-	// it was accepted, and the turn that ran by then, 0 if none did.
+	// it was accepted by that, which the repeat of an accepted one is not, and the
+	// turn that was open at that moment, 0 if none was.
 	Offered func(ctx context.Context, id event.SessionID, o event.SubmitOptions) (decided func(accepted bool, turn int))
 	// Closed comes when the session's journal is given up.
 	Closed func(id event.SessionID)

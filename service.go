@@ -166,7 +166,7 @@ func (r *Runtime) Submit(ctx context.Context, req api.SubmitRequest) (api.Submit
 	}
 	decided := r.offered(ctx, req.Session, req.Options)
 	taken, err := l.Offer(ctx, session.Input{Input: req.Input, Priority: req.Priority, Replaces: req.Replaces, Key: req.Key, Options: req.Options, By: req.By})
-	decided(err == nil, runningTurn(l.Status()))
+	decided(err == nil && taken.Where != turn.Known, taken.Open)
 	if err != nil {
 		return api.Submitted{}, toError(err)
 	}
@@ -188,14 +188,6 @@ func fits(c event.Content) error {
 		return &api.Error{Code: event.FailUsage, Message: fmt.Sprintf("the input has %d parts, %d at most can be kept", len(c), event.MaxParts), Hint: "join its texts"}
 	}
 	return nil
-}
-
-// runningTurn is the number of the turn that runs, 0 if none does.
-func runningTurn(st session.Status) int {
-	if st.Running {
-		return st.Turn
-	}
-	return 0
 }
 
 // Continue implements [api.Service].

@@ -24,12 +24,13 @@ const (
 type Taken struct {
 	ID    event.InputID
 	Where Where
+	Open  int // the turn that was open when it was accepted, 0 if none was or it is Known
 }
 
 func (s *State) submit(in Submit) {
-	a := in.Accepted
+	a, open := in.Accepted, s.turn
 	if id, known := s.Box.ByKey(a.Key); known {
-		s.do(Reply{Token: in.Token, Value: Taken{id, Known}})
+		s.do(Reply{Token: in.Token, Value: Taken{ID: id, Where: Known}})
 		return
 	}
 	if !s.accepting(in.Token) || !s.carries(a, in.Token) || !s.stillWait(in.Replaces, in.Token) {
@@ -55,7 +56,7 @@ func (s *State) submit(in Submit) {
 		s.do(Trip{interrupt.Cause{Reason: interrupt.NowPriorityInput, Who: a.By, At: s.now}})
 	case Steering, Queued, Known:
 	}
-	s.do(Reply{Token: in.Token, Value: Taken{a.ID, where}})
+	s.do(Reply{Token: in.Token, Value: Taken{a.ID, where, open}})
 	s.wake()
 }
 
@@ -121,6 +122,9 @@ func (s *State) waits(id event.InputID) bool {
 
 // remove drops one input that waits and is no turn's yet.
 func (s *State) remove(in Remove) {
+	if s.broken != nil && !s.accepting(in.Token) {
+		return
+	}
 	if !s.waits(in.ID) || !s.emit(event.InboxDropped{ID: in.ID, Why: "removed", By: in.By}, "") {
 		s.do(Reply{Token: in.Token, Err: ErrNotNow})
 		return

@@ -464,3 +464,27 @@ func TestTenThousandQueuedInputsAreTakenInOrder(t *testing.T) {
 	}
 	t.Logf("%d inputs in and out in %v", n, time.Since(began))
 }
+
+// proves TOL-27, LOG-12: the answer to an input names the turn that was open when
+// it was accepted, not its own, which begins a moment later; a repeat names none
+func TestAnAcceptanceNamesTheTurnThatWasOpen(t *testing.T) {
+	d := newDesk(t, turn.Options{})
+	open := func(key string) turn.Taken {
+		t.Helper()
+		d.inputs++
+		d.token++
+		d.take()
+		d.tell(turn.Submit{Token: d.token, Accepted: event.InboxAccepted{ID: event.InputID(fmt.Sprintf("i_%d", d.inputs)), Key: key,
+			Input: event.UserInput{Content: event.TextOf("go")}, Priority: event.PriorityLater}})
+		return must[turn.Reply](d).Value.(turn.Taken)
+	}
+	if got := open("k"); got.Where != turn.Running || got.Open != 0 || d.s.OpenTurn() != 1 {
+		t.Errorf("with no turn open: %+v, and turn %d runs", got, d.s.OpenTurn())
+	}
+	if got := open(""); got.Where != turn.Queued || got.Open != 1 {
+		t.Errorf("in turn 1: %+v", got)
+	}
+	if got := open("k"); got != (turn.Taken{ID: "i_1", Where: turn.Known}) {
+		t.Errorf("a repeat: %+v", got)
+	}
+}
