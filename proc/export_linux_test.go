@@ -59,3 +59,42 @@ func DrainWoken(r *os.File) (got, parts int, err error) {
 	p.drain(make([]byte, pumpBuffer))
 	return got, parts, err
 }
+
+// wokenLate is a pump's end of a pipe to which somebody comes with a request at
+// the moment that an earlier one's wake is taken back.
+type wokenLate struct {
+	*os.File
+	come func()
+}
+
+func (w *wokenLate) SetReadDeadline(t time.Time) error {
+	if t.IsZero() && w.come != nil {
+		come := w.come
+		w.come = nil
+		come()
+	}
+	return w.File.SetReadDeadline(t)
+}
+
+// CutAfterAWake runs a pump that is woken for nothing, and cuts it as it goes
+// back to its reading; ended is closed when it has ended.
+func CutAfterAWake(r *os.File) (ended <-chan struct{}) {
+	w := &wokenLate{File: r}
+	p := newPump(w, func([]byte) {})
+	w.come = func() {
+		p.reqs <- pumpRequest{last: true, done: make(chan struct{})}
+		_ = r.SetReadDeadline(time.Unix(1, 0))
+	}
+	_ = r.SetReadDeadline(time.Unix(1, 0))
+	go p.run()
+	return p.done
+}
+
+// CutHeld runs a pump and cuts it while somebody else holds the pipe's other
+// end and prints nothing; it returns when the pump has ended, or after bound.
+func CutHeld(r *os.File, bound time.Duration) (ended <-chan struct{}) {
+	p := newPump(r, func([]byte) {})
+	go p.run()
+	go p.cut(bound)
+	return p.done
+}

@@ -4,7 +4,9 @@ package proc
 
 import (
 	"errors"
+	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,11 +16,18 @@ import (
 // (run), whoever holds the other end. Only one other goroutine may call flush
 // and cut.
 type pump struct {
-	r    *os.File
+	r    outlet
 	sink func([]byte)
 	tty  bool // r is a terminal's master
 	reqs chan pumpRequest
 	done chan struct{} // closed when run has returned and will not call sink again
+}
+
+// outlet is what a pump reads: a file, but for tests.
+type outlet interface {
+	io.ReadCloser
+	SetReadDeadline(t time.Time) error
+	SyscallConn() (syscall.RawConn, error)
 }
 
 type pumpRequest struct {
@@ -28,7 +37,7 @@ type pumpRequest struct {
 
 const pumpBuffer = 64 << 10
 
-func newPump(r *os.File, sink func([]byte)) *pump {
+func newPump(r outlet, sink func([]byte)) *pump {
 	return &pump{r: r, sink: sink, reqs: make(chan pumpRequest, 1), done: make(chan struct{})}
 }
 
@@ -41,20 +50,30 @@ func (p *pump) run() {
 		if n > 0 {
 			p.sink(buf[:n])
 		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = p.r.SetReadDeadline(time.Time{})
+		}
+		if p.answer(buf) || err != nil {
+			return
+		}
+	}
+}
+
+// answer does what was asked for; last says that the pump is to end. Whoever
+// asks leaves word first and wakes the reader then. So each time that the wake
+// is taken back, here by drain, the requests are looked at once more: the wake
+// may have been another's.
+func (p *pump) answer(buf []byte) (last bool) {
+	for {
 		select {
 		case req := <-p.reqs:
 			p.drain(buf)
 			close(req.done)
 			if req.last {
-				return
+				return true
 			}
 		default:
-		}
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			err = p.r.SetReadDeadline(time.Time{})
-		}
-		if err != nil {
-			return
+			return false
 		}
 	}
 }

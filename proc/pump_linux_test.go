@@ -4,11 +4,13 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
 	"github.com/ripcord-go/ripcord/proc"
+	"github.com/ripcord-go/ripcord/proc/proctest"
 )
 
 // More waits in a terminal than its line discipline counts: all of it is taken,
@@ -72,4 +74,30 @@ func TestAWakeThatComesLateCutsNothing(t *testing.T) {
 			t.Fatalf("%d of %d bytes in %d parts, %v", got, size, parts, err)
 		}
 	}
+}
+
+// A request that comes while the wake of an earlier one is being taken back is
+// seen: its own wake may have been the one that was taken back.
+//
+// proves PRC-05, PRC-06
+func TestARequestThatComesWithAnothersWakeIsSeen(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close() // held, so that nothing but the request ends the pump
+	proctest.Within(t, time.Minute, "the pump's end", proc.CutAfterAWake(r))
+}
+
+// A holder of the pipe's other end holds up nobody, however long the end may be
+// waited for.
+//
+// proves PRC-06
+func TestAPumpIsCutFromAHeldPipe(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	proctest.Within(t, time.Minute, "the pump's end", proc.CutHeld(r, time.Hour))
 }
