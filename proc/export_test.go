@@ -1,6 +1,9 @@
 package proc
 
-import "os"
+import (
+	"io"
+	"os"
+)
 
 // NewSpool makes the writer of a spool file for tests of the layout.
 func NewSpool(f *os.File, limit int64) (write func([]byte), dropped func() int64) {
@@ -12,4 +15,19 @@ func NewSpool(f *os.File, limit int64) (write func([]byte), dropped func() int64
 // to come.
 func ReadSince(f *os.File, from int64, limit int, whole bool) (Output, int64, error) {
 	return readSince(f, from, limit, whole)
+}
+
+// AwaitFeed waits for a feed that hands n pieces on to w, as the end of a tree
+// does.
+func AwaitFeed(w io.Writer, n int) (fed <-chan struct{}) {
+	var c writes
+	end := make(chan struct{})
+	go func() {
+		defer close(end)
+		for range n {
+			_ = c.write(w, []byte("x"))
+		}
+	}()
+	awaitFeed(end, &c)
+	return end
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -77,7 +76,7 @@ type groupTree struct {
 	live         chan []byte // nil: nobody looks; closed by watch after the pump's end
 	exited, gone chan struct{}
 	fed          chan struct{} // closed: no live output will come
-	writes       atomic.Bool   // the feed is in its reader's Write
+	writes       writes        // the feed's
 	poke         chan struct{} // look now
 
 	mu     sync.Mutex
@@ -248,11 +247,9 @@ func (t *groupTree) feed() {
 		if w == nil || closed(t.gone) {
 			continue
 		}
-		t.writes.Store(true)
-		if _, err := w.Write(b); err != nil {
+		if t.writes.write(w, b) != nil {
 			w = nil
 		}
-		t.writes.Store(false)
 	}
 }
 

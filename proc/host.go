@@ -3,6 +3,7 @@ package proc
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -170,30 +171,45 @@ func temporarySpool(scratch string) (base string, f *os.File, err error) {
 	return strings.TrimSuffix(t.Name(), ".out"), t, nil
 }
 
-// feedPause is what a live reader that is in the middle of a Write may hold up
-// a tree's end; feedBound is it for a feed that merely has not been given the
-// processor.
+// feedPause is how long one Write of a live reader may take before it holds up
+// the tree's end no longer, and up to twice that; feedBound is it for a feed
+// that merely has not been given the processor, or that has much to hand on to
+// a reader who takes it.
 const (
 	feedPause = 5 * time.Millisecond
 	feedBound = 2 * time.Second
 )
 
-// awaitFeed waits for a feed that is not held up by its reader.
-func awaitFeed(fed <-chan struct{}, writing *atomic.Bool) {
+// writes counts the Writes of a live reader, each twice: odd while one is under
+// way.
+type writes struct{ n atomic.Int64 }
+
+func (c *writes) write(w io.Writer, b []byte) error {
+	c.n.Add(1)
+	defer c.n.Add(1)
+	_, err := w.Write(b)
+	return err
+}
+
+// awaitFeed waits for a feed that is not held up by its reader: one that is
+// still in the Write that it was in a look ago.
+func awaitFeed(fed <-chan struct{}, c *writes) {
 	bound := time.NewTimer(feedBound)
 	defer bound.Stop()
 	look := time.NewTicker(feedPause)
 	defer look.Stop()
-	for {
+	for had := int64(0); ; {
 		select {
 		case <-fed:
 			return
 		case <-bound.C:
 			return
 		case <-look.C:
-			if writing.Load() {
+			now := c.n.Load()
+			if now == had && now%2 == 1 {
 				return
 			}
+			had = now
 		}
 	}
 }

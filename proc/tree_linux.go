@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -31,7 +30,7 @@ type tree struct {
 	exited chan struct{}
 	gone   chan struct{}
 	fed    chan struct{} // closed: no live output will come
-	writes atomic.Bool   // the feed is in its reader's Write
+	writes writes        // the feed's
 	over   chan struct{} // closed: serve has returned
 	kept   chan string   // answers to keep
 
@@ -200,11 +199,9 @@ func (t *tree) feed(w io.Writer) {
 	for w != nil {
 		n, err := t.live.Read(buf)
 		if n > 0 && !closed(t.gone) {
-			t.writes.Store(true)
-			if _, werr := w.Write(buf[:n]); werr != nil {
+			if t.writes.write(w, buf[:n]) != nil {
 				w = nil
 			}
-			t.writes.Store(false)
 		}
 		if err != nil {
 			break
