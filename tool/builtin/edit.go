@@ -131,19 +131,17 @@ func hint(content []byte, old string) string {
 	if bytes.Contains(content, []byte("\r\n")) && bytes.Contains(content, []byte(strings.ReplaceAll(old, "\n", "\r\n"))) {
 		return ` (its lines end in "\r\n", old's in "\n")`
 	}
-	lines, want := strings.Split(string(content), "\n"), strings.Split(strings.Trim(old, "\n"), "\n")
-	squeeze := func(s string) string { return strings.Join(strings.Fields(s), " ") }
-	for i := range want {
-		want[i] = squeeze(want[i])
+	return newBody(content).spaced(old)
+}
+
+// spaced says where something stands that differs from old in white space only.
+func (b *body) spaced(old string) string {
+	lines := strings.Split(strings.Trim(old, "\n"), "\n")
+	if strings.TrimSpace(lines[0]) == "" {
+		return ""
 	}
-	for i := 0; i+len(want) <= len(lines); i++ {
-		alike := want[0] != ""
-		for j := 0; alike && j < len(want); j++ {
-			alike = squeeze(lines[i+j]) == want[j]
-		}
-		if alike {
-			return fmt.Sprintf(" (at line %d something differs from it in white space only)", i+1)
-		}
+	if at := b.alike(lines, 0); len(at) > 0 {
+		return fmt.Sprintf(" (at line %d something differs from it in white space only)", at[0]+1)
 	}
 	return ""
 }

@@ -65,3 +65,14 @@ func Ignored(file, rel string, folder bool) bool {
 
 // CheckGlob says what is wrong about a pattern.
 func CheckGlob(pattern string) error { return checkGlob(pattern) }
+
+// MostWork bounds the work that a search for a passage reports.
+const MostWork = mostWork
+
+// Spaced says where something stands that differs from old in white space only,
+// and how much work that was.
+func Spaced(content []byte, old string) (where string, work int) {
+	b := newBody(content)
+	where = b.spaced(old)
+	return where, b.work
+}

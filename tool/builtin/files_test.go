@@ -308,6 +308,38 @@ func TestAWriteTakesTheOldFilesPlaceInOneStep(t *testing.T) {
 	}
 }
 
+// What comes near to a passage that is not there is looked for within a bound,
+// which counts the bytes that are looked at: lines may all be alike, and long.
+//
+// proves TOL-20
+func TestTheHintForAPassageThatIsNotThereIsBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		line        string
+		lines, part int
+		whole       bool // it is looked at to its end
+	}{
+		"many lines":   {"a", 100_000, 300, false},
+		"long lines":   {strings.Repeat("a ", 200), 600, 300, false},
+		"a short part": {"a", 100_000, 3, true},
+	} {
+		content := []byte(strings.Repeat(c.line+"\n", c.lines) + "the\tend\n")
+		old := strings.Repeat(c.line+" \n", c.part)
+		where, work := builtin.Spaced(content, old+"b")
+		if most := builtin.MostWork + len(old) + c.part; where != "" || work > most || (work < builtin.MostWork) != c.whole {
+			t.Errorf("%s: %q after %d, the most is %d", name, where, work, most)
+		}
+		where, _ = builtin.Spaced(content, old+"the  end")
+		if want := fmt.Sprintf("at line %d ", c.lines-c.part+1); c.whole != strings.Contains(where, want) {
+			t.Errorf("%s: %q, want %q: %v", name, where, want, c.whole)
+		}
+	}
+	for line, same := range map[string]bool{"a b": true, "\ta\t b ": true, "a\u00a0b\r": true, "ab": false, "a": false, "a b c": false, "a bc": false, "": false} {
+		if where, _ := builtin.Spaced([]byte("x\n"+line+"\n"), "  a  b"); (where != "") != same {
+			t.Errorf("%q: %q", line, where)
+		}
+	}
+}
+
 // proves INT-02, TOL-20: through a trip the file is the new one, never half.
 func TestAWriteFinishesThroughATrip(t *testing.T) {
 	d := newDesk(t)

@@ -15,11 +15,12 @@ type body struct {
 	lines []bodyLine
 	eol   string // of new lines: what most lines have
 	open  bool   // the last line has no newline
-	work  int    // lines that were compared so far
+	work  int    // lines that were compared so far, or their bytes where those count
 }
 
 // mostWork is how many lines one file's hunks may be compared with: files of
-// lines that are all alike would take for ever.
+// lines that are all alike would take for ever. Looking once at each byte of the
+// biggest file is less.
 const mostWork = 20 << 20
 
 type bodyLine struct{ text, eol string }
@@ -171,20 +172,40 @@ func (b *body) matches(old []string, from int, end bool, same func(a, b string) 
 
 // near says where something like old stands.
 func (b *body) near(old []string, from int, end bool) string {
-	squeezed := func(x, y string) bool {
-		b.work += 32 // it is that much dearer
-		return strings.Join(strings.Fields(x), " ") == strings.Join(strings.Fields(y), " ")
-	}
 	if at := b.matches(old, from, false, exactly); end && len(at) > 0 {
 		return fmt.Sprintf(" at the end of the file (but at line %d)", at[0]+1)
 	}
 	if at := b.matches(old, 0, false, exactly); len(at) > 0 {
 		return fmt.Sprintf(" (but above, at line %d: hunks go from the top down)", at[0]+1)
 	}
-	if at := b.matches(old, from, false, squeezed); len(at) > 0 {
+	if at := b.alike(old, from); len(at) > 0 {
 		return fmt.Sprintf(" (at line %d something differs from them in white space only)", at[0]+1)
 	}
 	return ""
+}
+
+// alike returns where lines stand that differ from old in white space only.
+func (b *body) alike(old []string, from int) []int {
+	words := make([]string, len(old))
+	for i, l := range old {
+		words[i] = strings.Join(strings.Fields(l), " ")
+	}
+	return b.matches(words, from, false, func(line, words string) bool {
+		b.work += len(line)
+		return hasOnly(line, words)
+	})
+}
+
+// hasOnly reports whether line is the words, which have one space between them.
+func hasOnly(line, words string) bool {
+	for w := range strings.FieldsSeq(line) {
+		rest, ok := strings.CutPrefix(words, w)
+		if !ok || rest != "" && rest[0] != ' ' {
+			return false
+		}
+		words = strings.TrimPrefix(rest, " ")
+	}
+	return words == ""
 }
 
 func firstSaid(lines []string) string {
