@@ -125,6 +125,14 @@ func (b *Blocks) fragment(p []byte) {
 	}
 }
 
+// mostHeld bounds what is held back of a call until its name is known.
+const mostHeld = 1 << 20 // bytes
+
+// over says that more is held back than anybody waits for.
+func (b *Blocks) over() bool {
+	return b.kind == callBlock && !b.call.started && len(b.call.args) > mostHeld
+}
+
 // WholeArgs says whether the open call's arguments are JSON.
 func (b *Blocks) WholeArgs() bool { return json.Valid(b.call.args) }
 

@@ -348,7 +348,11 @@ func (st *stream) advance() {
 }
 
 func (st *stream) take(data []byte, finished bool) {
-	if err := st.dec.Take(data); err != nil {
+	err := st.dec.Take(data)
+	if err == nil && st.dec.Blocks().over() {
+		err = Misplaced(fmt.Sprintf("sent more than %d bytes of arguments for a tool call that has no name", mostHeld))
+	}
+	if err != nil {
 		if !finished { // else the answer is whole; what follows it is of no use
 			st.end(st.fault(err, data))
 		}

@@ -505,3 +505,17 @@ func TestAnAnswerWithoutAnEndIsCutAtItsBound(t *testing.T) {
 		t.Errorf("%d bytes of what came are kept", len(end.Text))
 	}
 }
+
+// proves B082 (bytes): what a provider wants back unread is part of the answer
+// that has a bound
+func TestSignaturesHaveTheAnswersBound(t *testing.T) {
+	d := newDesk(t, turn.Options{Answer: 10_000})
+	d.submit("go")
+	for i := range 20 {
+		if d.s.Stopping() {
+			return
+		}
+		d.stream(event.ReasoningDelta{Block: i, Signature: strings.Repeat("x", 1000), Provider: "p"})
+	}
+	t.Error("20,000 bytes were taken where 10,000 are allowed")
+}

@@ -92,7 +92,7 @@ func (s *State) tooMuch(d event.Delta) bool {
 		s.attempt.bytes += len(d.Text)
 		s.change(d.Block)
 	case event.ReasoningDelta:
-		s.attempt.bytes += len(d.Text) + len(d.Data)
+		s.attempt.bytes += len(d.Text) + len(d.Signature) + len(d.Data)
 		s.change(d.Block)
 	case event.ArgsDelta:
 		s.attempt.bytes += len(d.Text)

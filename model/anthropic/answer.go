@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"fmt"
+
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/model"
 )
@@ -160,6 +162,9 @@ func (a *answer) start(e *wireEvent) {
 	}
 }
 
+// mostSignature bounds a signature, which is told at its block's end only.
+const mostSignature = 1 << 20 // bytes
+
 func (a *answer) grow(e *wireEvent) error {
 	d := &e.delta
 	if a.open == otherBlock && a.index == e.index {
@@ -183,6 +188,9 @@ func (a *answer) grow(e *wireEvent) error {
 	case textBlock:
 		a.blocks.Text(d.text)
 	case thinkingBlock:
+		if len(a.signature)+len(d.signature) > mostSignature {
+			return model.Misplaced(fmt.Sprintf("sent a signature of more than %d bytes", mostSignature))
+		}
 		a.signature = append(a.signature, d.signature...)
 		a.blocks.Think(d.text, "", "", "")
 	case callBlock:

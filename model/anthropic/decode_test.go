@@ -3,6 +3,7 @@ package anthropic_test
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -147,6 +148,32 @@ func TestADeltaThatBelongsNowhereIsRefused(t *testing.T) {
 		var e *model.Error
 		if !errors.As(a.Err, &e) || e.Code != event.FailProtocol {
 			t.Errorf("%s: got %+v", name, a)
+		}
+	}
+}
+
+// proves MOD-02: a signature, which is told at its end only, has a bound.
+func TestASignatureIsBounded(t *testing.T) {
+	piece := grow(0, `{"type":"signature_delta","signature":"`+strings.Repeat("x", 256<<10)+`"}`)
+	for n, whole := range map[int]bool{4: true, 5: false} {
+		events := append([]string{hello, begin(0, `{"type":"thinking","thinking":"","signature":""}`)}, slices.Repeat([]string{piece}, n)...)
+		a := modeltest.Ask(t.Context(), over(t, &canned{body: frames(append(events, shut(0), begin(1, text), words(1, "ab"), shut(1), stopped("end_turn"), bye)...)}), modeltest.Say("go"))
+		var e *model.Error
+		if refused := errors.As(a.Err, &e) && e.Code == event.FailProtocol && strings.Contains(e.Message, "signature"); whole && a.Err != nil || !whole && !refused {
+			t.Errorf("%d pieces: got %v", n, a.Err)
+		}
+	}
+}
+
+// proves MOD-02: what is held back of a call that has no name has a bound.
+func TestArgumentsOfACallWithoutANameAreBounded(t *testing.T) {
+	piece := args(0, strings.Repeat("1", 256<<10))
+	for name, refused := range map[string]bool{"": true, "x": false} {
+		events := append([]string{hello, begin(0, `{"type":"tool_use","id":"t1","name":"`+name+`","input":{}}`)}, slices.Repeat([]string{piece}, 5)...)
+		a := modeltest.Ask(t.Context(), over(t, &canned{body: frames(append(events, shut(0), stopped("tool_use"), bye)...)}), modeltest.Say("go"))
+		var e *model.Error
+		if got := errors.As(a.Err, &e) && e.Code == event.FailProtocol && strings.Contains(e.Message, "no name"); got != refused {
+			t.Errorf("named %q: got %v", name, a.Err)
 		}
 	}
 }

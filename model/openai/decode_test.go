@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -124,6 +125,21 @@ func TestArgumentsOfACallThatIsNotOpenAreAProtocolError(t *testing.T) {
 	var e *model.Error
 	if !errors.As(a.Err, &e) || e.Code != event.FailProtocol {
 		t.Errorf("got %v", a.Err)
+	}
+}
+
+// proves MOD-02: what is held back of a call that has no name yet has a bound.
+func TestArgumentsBeforeANameAreBounded(t *testing.T) {
+	piece := callDelta(`{"index":0,"function":{"arguments":"` + strings.Repeat("1", 256<<10) + `"}}`)
+	named := callDelta(`{"index":0,"function":{"name":"x"}}`)
+	for n, whole := range map[int]bool{4: true, 5: false} {
+		events := append([]string{callDelta(`{"index":0,"id":"a"}`)}, slices.Repeat([]string{piece}, n)...)
+		a := modeltest.Ask(t.Context(), over(t, &canned{body: data(append(events, named, tools)...)}), modeltest.Say("go"))
+		var e *model.Error
+		refused := errors.As(a.Err, &e) && e.Code == event.FailProtocol && strings.Contains(e.Message, "no name")
+		if whole && (a.Err != nil || len(a.Calls) != 1 || len(a.Calls[0].Args) != n*256<<10) || !whole && !refused {
+			t.Errorf("%d pieces: %d calls, %v", n, len(a.Calls), a.Err)
+		}
 	}
 }
 
