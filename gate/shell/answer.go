@@ -124,9 +124,12 @@ type reply struct {
 	} `json:"hookSpecificOutput"`
 }
 
-// parse reads stdout. Text without a line that begins with "{" is no answer,
+// parse reads stdout. NUL bytes cannot be read; text without a line that begins with "{" is no answer,
 // unless it is a list; else all of it must be one object. Of several decisions the strongest counts.
 func parse(stdout []byte) (decision *gate.Decision, why string, err error) {
+	if bytes.IndexByte(stdout, 0) >= 0 {
+		return nil, "", errors.New("it holds NUL bytes, as UTF-16 does; print it in UTF-8")
+	}
 	text := bytes.TrimSpace(bytes.TrimPrefix(stdout, []byte("\xef\xbb\xbf")))
 	if !holdsObject(text) {
 		if bytes.HasPrefix(text, []byte("[")) && json.Valid(text) {

@@ -2,6 +2,7 @@ package shell_test
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/gate"
@@ -98,6 +100,15 @@ func (f fixture) gone(name string) {
 // FailOpen is about: one of them.
 func TestEveryEndOfAHookIsAVerdict(t *testing.T) {
 	const allow, ask, block = gate.Allow, gate.Ask, gate.Block
+	wide := func(order binary.AppendByteOrder) string { // prints a refusal in UTF-16
+		line := "printf '"
+		for _, u := range utf16.Encode([]rune("\ufeff" + `{"decision":"block"}`)) {
+			for _, b := range order.AppendUint16(nil, u) {
+				line += fmt.Sprintf("\\%03o", b)
+			}
+		}
+		return line + "'"
+	}
 	for name, c := range map[string]struct {
 		line       string
 		want, open gate.Decision // without and with FailOpen
@@ -129,6 +140,8 @@ func TestEveryEndOfAHookIsAVerdict(t *testing.T) {
 		"a wrong type":         {`echo '{"decision":7}'`, block, block, true, "cannot be read"},
 		"noise before it":      {`echo checking; echo '{"decision":"block"}'`, block, block, true, "cannot be read"},
 		"noise behind it":      {`echo '{"decision":"allow"}'; echo done`, block, block, true, "cannot be read"},
+		"UTF-16":               {wide(binary.LittleEndian), block, block, true, "NUL bytes"},
+		"UTF-16, big end":      {wide(binary.BigEndian), block, block, true, "NUL bytes"},
 		"too much":             {"head -c 5000000 /dev/zero | tr '\\0' x", block, block, true, "over 1048576 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
