@@ -55,6 +55,17 @@ func ApplyPatch(content []byte, text string) ([]byte, error) {
 	return b.bytes(), nil
 }
 
+// PatchWork is ApplyPatch for who asks how much work it was.
+func PatchWork(content []byte, text string) (work int, err error) {
+	s, err := parsePatch(text)
+	if err != nil {
+		return 0, err
+	}
+	b := newBody(content)
+	err = b.apply(s[0])
+	return b.work, err
+}
+
 // SameBody takes content apart and puts it together again.
 func SameBody(content []byte) []byte { return newBody(content).bytes() }
 

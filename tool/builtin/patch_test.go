@@ -359,6 +359,12 @@ func TestAPatchOfManyLikeLinesIsBounded(t *testing.T) {
 	if _, err := builtin.ApplyPatch(content, patch); err == nil || !strings.Contains(err.Error(), "alike") {
 		t.Errorf("%.200v", err)
 	}
+	// Each @@ line is in the next line of the file, after all the others were
+	// looked at for one that is exactly so.
+	heads := "*** Begin Patch\n*** Update File: f\n" + strings.Repeat("@@ a\n", 2_000) + "-ab\n*** End Patch"
+	if work, err := builtin.PatchWork(bytes.Repeat([]byte("ab\n"), 20_000), heads); work > builtin.MostWork || err == nil || !strings.Contains(err.Error(), "alike") {
+		t.Errorf("%.200v after %d", err, work)
+	}
 	many := "*** Begin Patch\n*** Update File: f\n@@\n" + strings.Repeat("\n", 1<<20) + "-b\n*** End Patch"
 	if _, err := builtin.ParsePatch(many); err != nil {
 		t.Error(err)

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -90,11 +91,16 @@ func (b *body) apply(s section) error {
 	return nil
 }
 
+var errAlike = errors.New("too many lines of the file are alike to find its place: change the file with edit or in bash")
+
 // find returns where the hunk's old lines stand, and how many they are.
 func (b *body) find(h hunk, from int) (at, n int, err error) {
 	for _, head := range h.heads {
 		i := b.head(head, from)
-		if i < 0 {
+		switch {
+		case i < 0 && b.work >= mostWork:
+			return 0, 0, errAlike
+		case i < 0:
 			return 0, 0, fmt.Errorf("the line %q after @@ does not stand %s", tool.OneLine(head, 100), below(from))
 		}
 		from = i + 1
@@ -117,7 +123,7 @@ func (b *body) find(h hunk, from int) (at, n int, err error) {
 	for _, same := range []func(a, b string) bool{exactly, apartFromTheEnd} {
 		switch found := b.matches(old, from, h.end, same); {
 		case b.work >= mostWork:
-			return 0, 0, fmt.Errorf("too many lines of the file are alike to find its place: change the file with edit or in bash")
+			return 0, 0, errAlike
 		case len(found) == 0:
 		case len(found) > 1 && len(h.heads) == 0:
 			return 0, 0, fmt.Errorf("its old lines stand %s, at lines %s: give more of what is around them, or an @@ line with what stands above", times(len(found)), listed(found))
@@ -139,9 +145,13 @@ func (b *body) head(head string, from int) int {
 	for _, same := range []func(string) bool{
 		func(l string) bool { return l == head },
 		func(l string) bool { return strings.TrimSpace(l) == strings.TrimSpace(head) },
-		func(l string) bool { return strings.Contains(l, head) },
+		func(l string) bool {
+			b.work += len(l) / 8 // it looks at them
+			return strings.Contains(l, head)
+		},
 	} {
-		for i := from; i < len(b.lines); i++ {
+		for i := from; i < len(b.lines) && b.work < mostWork; i++ {
+			b.work++
 			if same(b.lines[i].text) {
 				return i
 			}
