@@ -351,6 +351,10 @@ func (r *reply) end(e *replyEvent) error {
 			r.why = event.FinishFilter
 		}
 		r.blocks.CutHalf()
+		if r.open != noItem { // what ended behind it is whole
+			r.leave(r.index, "")
+			r.blocks.CutHalf()
+		}
 	case r.unheard():
 		return model.Misplaced("finished an answer without the end of one of its parts")
 	default:

@@ -106,6 +106,10 @@ func TestCallsOfAResponseAreToldApart(t *testing.T) {
 		"cut":                      {[]string{open, piece(0, `{"n`), item("done", 0, fcall("a", `{"n`, "incomplete")), tooLong}, []modeltest.Call{half}, event.FinishLength},
 		"cut without its end":      {[]string{open, piece(0, `{"n`), tooLong}, []modeltest.Call{half}, event.FinishLength},
 		"cut, and called complete": {[]string{open, piece(0, `{"n`), item("done", 0, fcall("a", `{"n`, "completed")), filtered}, []modeltest.Call{half}, event.FinishFilter},
+		"whole behind an open one": {[]string{item("added", 0, message), said(0, "ab"), item("added", 1, fcall("b", "", "in_progress")), piece(1, "{}"), item("done", 1, fcall("b", "{}", "completed")), tooLong}, []modeltest.Call{two}, event.FinishLength},
+		"whole behind a cut one":   {[]string{open, piece(0, `{"n`), item("done", 1, fcall("b", "{}", "completed")), filtered}, []modeltest.Call{half, two}, event.FinishFilter},
+		"cut behind an open one":   {[]string{item("added", 0, message), said(0, "ab"), item("done", 1, fcall("a", `{"n`, "completed")), tooLong}, []modeltest.Call{half}, event.FinishLength},
+		"begun behind an open one": {[]string{item("added", 0, message), said(0, "ab"), item("added", 1, fcall("a", "", "in_progress")), piece(1, `{"n`), tooLong}, nil, event.FinishLength},
 		"no arguments":             {[]string{open, item("done", 0, fcall("a", "", "completed")), completed}, []modeltest.Call{{ID: "a", Name: "x", Ended: true}}, event.FinishTools},
 	} {
 		a := modeltest.Ask(t.Context(), overResponses(t, &canned{body: data(c.events...)}), modeltest.Say("go"))
