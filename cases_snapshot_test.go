@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ripcord-go/ripcord"
 	"github.com/ripcord-go/ripcord/api"
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/journal"
@@ -24,7 +25,9 @@ func wordy(t *testing.T) *bench {
 	for i := range 40 {
 		fmt.Fprintf(&long, " text \"%d words of %x\\n\"\n", i*7919, i*i)
 	}
-	return newBench(t, "answer if user stay\nhang\n"+"answer always\n"+long.String()+" usage 10 5\n finish stop\n")
+	return newBench(t, "answer if user stay\nhang\n"+"answer always\n"+long.String()+" usage 10 5\n finish stop\n", func(c *ripcord.Config) {
+		c.Keepers = append(c.Keepers, ripcord.Keeper{Needs: func(r *event.Record) bool { return r.Type == event.TypeRewound }})
+	})
 }
 
 // snapshot is the file beside the session's journal.

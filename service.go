@@ -253,18 +253,19 @@ func (r *Runtime) Interrupt(ctx context.Context, req api.InterruptRequest) (api.
 		reason = interrupt.ParseReason(req.Reason)
 	}
 	cause := interrupt.Cause{Reason: reason, Who: req.Who, At: time.Now()}
-	ask := l.InterruptAndClear
+	addr := session.Address{Input: req.Input, Turn: req.Turn}
+	var stop session.Stop
 	if req.KeepInbox {
-		ask = l.Interrupt
+		stop, err = l.Interrupt(addr, cause, req.Force)
+	} else {
+		stop, err = l.InterruptAndClear(ctx, addr, cause, req.Force)
 	}
-	stop, err := ask(session.Address{Input: req.Input, Turn: req.Turn}, cause, req.Force)
-	if err != nil {
+	var refused *interrupt.RefusedError
+	switch {
+	case errors.As(err, &refused):
 		return api.Interrupted{}, &api.Error{Code: event.FailUsage, Message: err.Error(), Err: err}
-	}
-	if stop == session.Stopping && !req.KeepInbox { // it is durable, also what came at the last moment
-		if _, err := l.ClearInbox(ctx, req.Who); err != nil {
-			return api.Interrupted{}, toError(err)
-		}
+	case err != nil:
+		return api.Interrupted{}, toError(err)
 	}
 	switch stop {
 	case session.Stopping:

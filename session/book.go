@@ -20,8 +20,9 @@ type book struct {
 	behind []event.Record
 	loose  int // bytes appended since the last sync
 	frames []event.Record
-	dirty  bool // frames hold records that a checkpoint has not made durable
-	lost   bool // another process writes the journal: nothing is written here again
+	dirty  bool                // frames hold records that a checkpoint has not made durable
+	lost   bool                // another process writes the journal: nothing is written here again
+	took   func(*event.Record) // told of each record once the store has it, with its line; may be nil
 	log    *slog.Logger
 }
 
@@ -71,6 +72,11 @@ func (b *book) catchUp(ctx context.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	if b.took != nil {
+		for i := range b.behind {
+			b.took(&b.behind[i])
+		}
 	}
 	b.frames = append(b.frames, b.behind...)
 	b.last, b.behind = last, nil

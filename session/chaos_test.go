@@ -349,12 +349,13 @@ func (c *chaos) does(ctx context.Context, l *session.Live, what string, id event
 		if c.draw(2) == 0 {
 			a.Input = ""
 		}
-		stop := l.Interrupt
-		if c.draw(6) == 0 {
-			stop = l.InterruptAndClear
-		}
 		var s session.Stop
-		if s, err = stop(a, byMe(), c.draw(6) == 0); err == nil && s != session.Stopping {
+		if force := c.draw(6) == 0; c.draw(6) == 0 {
+			s, err = l.InterruptAndClear(ctx, a, byMe(), force)
+		} else {
+			s, err = l.Interrupt(a, byMe(), force)
+		}
+		if err == nil && s != session.Stopping {
 			err = errors.New("nothing to stop")
 		}
 	case "clear":

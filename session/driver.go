@@ -192,9 +192,18 @@ func (l *Live) perform(effects []turn.Effect) {
 
 // showRecords gives followers what was recorded since they were given the last.
 func (l *Live) showRecords() {
-	if l.book.clean() {
-		l.hub.push(l.book.shown()...)
+	if !l.book.clean() {
+		return
 	}
+	l.hub.push(l.book.shown()...)
+	// Who waits for an input that was dropped is told once that is durable, and
+	// not at all where it waits again because what stood for it was refused.
+	for _, id := range l.dropped {
+		if _, waits := l.state.Box.Get(id); !waits {
+			l.release(id, outcome{err: ErrDropped})
+		}
+	}
+	l.dropped = nil
 }
 
 // withhold does what must be done of e although its checkpoint failed, and
@@ -275,12 +284,11 @@ func (l *Live) do(e turn.Effect) {
 	}
 }
 
-// record writes records, remembers which inputs can be waited for, and releases
-// who waits for those that were dropped. It returns why the turn cannot go on.
+// record writes records and remembers which inputs can be waited for, and which
+// were dropped. It returns why the turn cannot go on.
 func (l *Live) record(recs []event.Record) *event.Failure {
 	failed := l.book.append(l.ctx, recs)
 	for i := range recs {
-		l.sieve.take(&recs[i])
 		switch p, _ := recs[i].Body(); p := p.(type) { // our own: it decodes
 		case event.InboxAccepted:
 			l.expect(p.ID)
@@ -289,7 +297,7 @@ func (l *Live) record(recs []event.Record) *event.Failure {
 				l.expect(r.ID)
 			}
 		case event.InboxDropped:
-			l.release(p.ID, outcome{err: ErrDropped})
+			l.dropped = append(l.dropped, p.ID)
 		}
 	}
 	return failed

@@ -143,13 +143,23 @@ func (l *Live) Kill(id event.JobID, by string) error {
 	if j == nil {
 		return ErrNoJob
 	}
-	return j.stop(l.cfg.Limits)
+	if err := j.stop(l.cfg.Limits); err != nil {
+		return err
+	}
+	select { // who is told that it ended finds its end written
+	case <-j.done:
+	case <-l.gone:
+	}
+	return nil
 }
 
 // Keep says whether a job outlives the session and the runtime.
 func (l *Live) Keep(ctx context.Context, id event.JobID, keep bool) error {
 	l.jobs.mu.Lock()
-	j := l.jobs.running[id]
+	j, was := l.jobs.running[id], false
+	if j != nil {
+		was = j.keep
+	}
 	l.jobs.mu.Unlock()
 	if j == nil {
 		return ErrNoJob
@@ -161,7 +171,7 @@ func (l *Live) Keep(ctx context.Context, id event.JobID, keep bool) error {
 		return turn.Fact{Payload: event.JobKept{ID: id, Keep: keep}, Token: t}
 	})
 	if err != nil { // as it was: nothing lives on that no record keeps
-		return errors.Join(err, j.process.Keep(!keep))
+		return errors.Join(err, j.process.Keep(was))
 	}
 	l.jobs.mu.Lock()
 	j.keep = keep

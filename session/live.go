@@ -39,21 +39,22 @@ type Live struct {
 	parting sync.Once
 
 	// Owned by the driver.
-	state  *turn.State
-	book   *book
-	queue  []turn.Input
-	tokens map[turn.Token]chan answer
-	token  turn.Token
-	timers map[turn.Timer]*timer
-	timing uint64                  // timers that were set so far
-	told   *active                 // whose trip the machine was told of
-	asking turn.Ticket             // the attempt that has not ended; 0 if none
-	sever  context.CancelCauseFunc // ends it from our side
-	broke  turn.Ticket             // the last one that was ended so
-	offs   map[int]int
-	sieve  sieve
-	keptAt event.Seq   // last record of the newest snapshot
-	saving atomic.Bool // one is being written
+	state   *turn.State
+	book    *book
+	queue   []turn.Input
+	tokens  map[turn.Token]chan answer
+	token   turn.Token
+	timers  map[turn.Timer]*timer
+	timing  uint64                  // timers that were set so far
+	told    *active                 // whose trip the machine was told of
+	asking  turn.Ticket             // the attempt that has not ended; 0 if none
+	sever   context.CancelCauseFunc // ends it from our side
+	broke   turn.Ticket             // the last one that was ended so
+	offs    map[int]int
+	sieve   *sieve
+	dropped []event.InputID // not durable yet
+	keptAt  event.Seq       // last record of the newest snapshot
+	saving  atomic.Bool     // one is being written
 
 	needed []event.Record // picked until the session was opened; never changed
 
@@ -303,9 +304,14 @@ func (l *Live) Interrupt(a Address, cause interrupt.Cause, force bool) (Stop, er
 }
 
 // InterruptAndClear is [Live.Interrupt], and with the stop what waits by then is
-// dropped: the turn's summary has it among what was dropped.
-func (l *Live) InterruptAndClear(a Address, cause interrupt.Cause, force bool) (Stop, error) {
-	return l.interrupt(a, cause, force, true)
+// dropped: the turn's summary has it among what was dropped. The stop does not
+// wait; that what was dropped is durable does, as long as ctx lets it.
+func (l *Live) InterruptAndClear(ctx context.Context, a Address, cause interrupt.Cause, force bool) (Stop, error) {
+	stop, err := l.interrupt(a, cause, force, true)
+	if err == nil && stop == Stopping {
+		_, err = l.ask(ctx, func(t turn.Token) turn.Input { return turn.Clear{By: cause.Who, Stop: true, Token: t} })
+	}
+	return stop, err
 }
 
 func (l *Live) interrupt(a Address, cause interrupt.Cause, force, drop bool) (Stop, error) {

@@ -46,8 +46,8 @@ func Open(ctx context.Context, cfg Config) (*Live, error) {
 	}
 	cfg.Log = cfg.Log.With("session", cfg.ID)
 	cfg.Limits = cfg.Limits.withDefaults()
-	sieve := sieve{needs: cfg.Needs}
-	ledger, past, err := fold(cfg, &sieve)
+	sieve := &sieve{needs: cfg.Needs}
+	ledger, past, err := fold(cfg, sieve)
 	kept := ledgerLast(ledger, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("read session %s: %w", cfg.ID, err)
@@ -66,8 +66,8 @@ func Open(ctx context.Context, cfg Config) (*Live, error) {
 	if ledger.Last() < 0 {
 		how = "new"
 	}
-	b := &book{w: cfg.Writer, epoch: found.Epoch + 1, last: found.Last, log: cfg.Log}
-	rec, err := begin(ctx, cfg, ledger, b, &sieve)
+	b := &book{w: cfg.Writer, epoch: found.Epoch + 1, last: found.Last, took: sieve.take, log: cfg.Log}
+	rec, err := begin(ctx, cfg, ledger, b)
 	if err != nil {
 		return nil, fmt.Errorf("open session %s: %w", cfg.ID, err)
 	}
@@ -155,7 +155,7 @@ func newLive(ctx context.Context, cfg Config, ledger *turn.Ledger, b *book) *Liv
 
 // begin writes the epoch's first records: the header of a new journal, who
 // writes now, what was torn, and the closers of what a crash left open.
-func begin(ctx context.Context, cfg Config, ledger *turn.Ledger, b *book, sieve *sieve) (*Recovery, error) {
+func begin(ctx context.Context, cfg Config, ledger *turn.Ledger, b *book) (*Recovery, error) {
 	var recs []event.Record
 	add := func(p event.Payload) error {
 		r, err := event.New(p, time.Now())
@@ -202,9 +202,6 @@ func begin(ctx context.Context, cfg Config, ledger *turn.Ledger, b *book, sieve 
 		return nil, &turn.RefusedError{Failure: *f}
 	}
 	b.frames = nil
-	for i := range recs {
-		sieve.take(&recs[i])
-	}
 	if rec.Added == 0 && rec.Torn == 0 {
 		return nil, nil
 	}

@@ -46,7 +46,8 @@ func TestALateStopNeverReachesTheNextTurn(t *testing.T) {
 		}
 		one := r.wait(first)
 		late.Wait()
-		if one.Outcome == event.TurnAborted { // it was stopped: what waited is held, and runs when told to
+		_ = r.live.Remove(r.ctx, "i_none", "me") // it is answered behind whatever the driver had to do by then
+		if len(r.live.Status().Held) > 0 {       // it was stopped, if at its very end: what waited runs when told to
 			if _, err := r.live.Continue(r.ctx, "me", true); err != nil {
 				t.Fatalf("round %d: %v", i, err)
 			}

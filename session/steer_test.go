@@ -383,7 +383,7 @@ func TestWhatIsDroppedWithAStopIsInTheTurnsEnd(t *testing.T) {
 	for _, text := range []string{"second", "third"} {
 		r.submit(text)
 	}
-	if s, err := r.live.InterruptAndClear(session.Address{Input: id}, byMe(), false); err != nil || s != session.Stopping {
+	if s, err := r.live.InterruptAndClear(r.ctx, session.Address{Input: id}, byMe(), false); err != nil || s != session.Stopping {
 		t.Fatal(s, err)
 	}
 	if sum := r.wait(id); sum.Outcome != event.TurnAborted || !slices.Equal(sum.Dropped, []string{"second", "third"}) || len(sum.Held) > 0 {
@@ -392,7 +392,7 @@ func TestWhatIsDroppedWithAStopIsInTheTurnsEnd(t *testing.T) {
 	if sum := r.run("fourth"); sum.Outcome != event.TurnCompleted || sum.Turn != 2 {
 		t.Errorf("%+v", sum)
 	}
-	if s, err := r.live.InterruptAndClear(session.Address{}, byMe(), false); err != nil || s != session.StopIdle {
+	if s, err := r.live.InterruptAndClear(r.ctx, session.Address{}, byMe(), false); err != nil || s != session.StopIdle {
 		t.Error(s, err)
 	}
 	r.holds()

@@ -142,7 +142,7 @@ func (p *tree) Stop(l interrupt.Ladder) []int {
 }
 
 // leaves is a tool that leaves each of trees running as a job.
-func leaves(trees ...*tree) tool.Tool {
+func leaves[P tool.Process](trees ...P) tool.Tool {
 	return deed("leaves", interrupt.NonInterruptible, func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 		for _, p := range trees {
 			if _, err := tool.JobsOf(c).Adopt(ctx, tool.Job{Call: c.ID, Command: "server", Process: p}); err != nil {

@@ -392,10 +392,10 @@ func (s *State) tripped(in Tripped) {
 	if s.cause == nil {
 		s.cause, s.stopAt = &c, s.Last()
 	}
-	if in.Drop && (s.turn != 0 || s.phase == PhaseArmed) { // else the end is written, and can say nothing of it
-		s.drop(c.Who)
+	if in.Drop && s.broken == nil && (s.turn != 0 || s.phase == PhaseArmed) { // else the end is written, and can say nothing of it
+		s.drop(c.Who, true)
 	}
-	if s.how == nil || c.Reason != interrupt.ParentCancelled || c.Who != s.own() {
+	if !s.ownStop(c) {
 		first := s.stopped == ""
 		if first {
 			s.stopped = c.Reason
@@ -405,10 +405,19 @@ func (s *State) tripped(in Tripped) {
 		}
 	}
 	switch s.phase {
-	case PhaseIdle, PhaseEnding, PhaseArmed, PhaseUnwinding:
+	case PhaseEnding: // its end is a fact; what waits behind it is not to run by itself
+		if c.Reason != interrupt.NowPriorityInput && !s.ownStop(c) {
+			s.hold()
+		}
+	case PhaseIdle, PhaseArmed, PhaseUnwinding:
 	case PhaseGating, PhaseAsking, PhaseWaiting, PhaseCalling, PhaseCompacting:
 		s.cut(s.abort(c))
 	}
+}
+
+// ownStop reports whether a stop was asked for by the machine itself.
+func (s *State) ownStop(c interrupt.Cause) bool {
+	return s.how != nil && c.Reason == interrupt.ParentCancelled && c.Who == s.own()
 }
 
 // cut begins the unwinding: nothing new starts, what runs settles.
@@ -527,6 +536,7 @@ func (s *State) storageFailed(in StorageFailed) {
 			}
 		}
 	}
+	s.neverRan(in.Refused)
 	s.refused = map[Token]event.InputID{}
 	switch s.phase {
 	case PhaseIdle, PhaseUnwinding:

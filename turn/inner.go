@@ -3,6 +3,7 @@ package turn
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/interrupt"
@@ -41,7 +42,27 @@ func (s *State) beginInner(in BeginInner) {
 		s.do(Reply{Token: in.Token, Err: ErrNotNow})
 		return
 	}
+	s.inner = begunInner{in.Token, c.ID, in.Started.N, in.Started.Tool}
 	s.do(Sync{}, Reply{Token: in.Token, Value: in.Started.N})
+}
+
+// begunInner is the inner call that began last: its start may not be durable yet.
+type begunInner struct {
+	token Token
+	call  event.CallID
+	n     int
+	tool  string
+}
+
+// neverRan ends an inner call whose start was refused: what may not be durable
+// is not run.
+func (s *State) neverRan(refused []Token) {
+	b := s.inner
+	if b.n > 0 && slices.Contains(refused, b.token) {
+		s.emit(event.InnerEnded{N: b.n, Tool: b.tool, Ended: event.CallEnded{Outcome: event.CallSkipped, Error: true,
+			Synthetic: true, Cause: "storage", Content: event.TextOf(TextNotDurable)}}, b.call)
+	}
+	s.inner = begunInner{}
 }
 
 // endInner records an inner call's one end. It is taken while its outer call

@@ -77,9 +77,11 @@ type Go struct {
 	Token Token
 }
 
-// Clear drops what waits in the inbox: an explicit interrupt asked for it.
+// Clear drops what waits in the inbox, as somebody asked; with Stop set it
+// belongs to a stop, and what was accepted after that stays.
 type Clear struct {
 	By    string
+	Stop  bool
 	Token Token
 }
 

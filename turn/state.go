@@ -107,6 +107,7 @@ type State struct {
 	held    map[event.InputID]bool // waiting input that no turn takes by itself
 	dropped []string               // thrown away unrun while the turn ran
 	refused map[Token]event.InputID
+	inner   begunInner
 	waiting map[event.ApprovalID]asker // running calls that wait for a person
 	broken  *event.Failure
 	lost    bool // broken for good: another process writes the journal
@@ -441,13 +442,23 @@ func (s *State) goOn(in Go) {
 	s.wake()
 }
 
+// clear drops what waits. Nothing is dropped while it could not be written: it
+// would be gone from here and, after a crash, there again.
 func (s *State) clear(in Clear) {
-	s.do(Reply{Token: in.Token, Value: s.drop(in.By)})
+	if s.broken == nil || s.accepting(in.Token) {
+		s.do(Reply{Token: in.Token, Value: s.drop(in.By, in.Stop)})
+	}
 }
 
-// drop takes what waits out of the inbox and returns the texts.
-func (s *State) drop(by string) (texts []string) {
-	stopping := s.phase != PhaseIdle && s.cause != nil
+// runsJob reports whether a job has no end yet.
+func (s *State) runsJob(id event.JobID) bool {
+	return slices.ContainsFunc(s.OpenJobs(), func(j *Job) bool { return j.ID == id })
+}
+
+// drop takes what waits out of the inbox and returns the texts. What belongs to
+// a stop spares what was accepted after it.
+func (s *State) drop(by string, ofStop bool) (texts []string) {
+	stopping := ofStop && s.phase != PhaseIdle && s.cause != nil
 	for _, e := range s.Box.Waiting() {
 		switch {
 		case s.phase == PhaseArmed && slices.Contains(s.armed, e.ID):
@@ -547,6 +558,10 @@ func (s *State) fact(in Fact) {
 		}
 		s.emitAt(in.Payload, in.Turn, in.Call)
 		s.do(Reply{Token: in.Token})
+		return
+	}
+	if k, keep := in.Payload.(event.JobKept); keep && !s.runsJob(k.ID) { // it has ended meanwhile
+		s.do(Reply{Token: in.Token, Err: ErrNotNow})
 		return
 	}
 	c := s.open.Call(in.Call)

@@ -65,7 +65,13 @@ func stoppedText(cause *interrupt.Cause, ran time.Duration, survivors []int, soF
 // is named. find gives what recovery found out about one; it may be nil.
 func innerText(c *Call, find func(event.CallID) *event.Evidence) string {
 	var b strings.Builder
-	if n := len(c.Inner) - c.openInner(); n > 0 {
+	n := len(c.Inner) - c.openInner()
+	for _, in := range c.Inner {
+		if in.neverRan() {
+			n--
+		}
+	}
+	if n > 0 {
 		fmt.Fprintf(&b, " %s of its own had ended.", plural(n, "call"))
 	}
 	for _, in := range c.Inner {
@@ -74,6 +80,8 @@ func innerText(c *Call, find func(event.CallID) *event.Evidence) string {
 			e = find(in.ID)
 		}
 		switch {
+		case in.neverRan():
+			fmt.Fprintf(&b, "\nInner call %d (%s) never ran: its start could not be written to the journal.", in.N, in.Tool)
 		case in.Ended != nil:
 		case e != nil && e.Ended:
 			fmt.Fprintf(&b, "\nInner call %d (%s) finished; its result was not recorded.%s", in.N, in.Tool, strings.TrimPrefix(finishedText(e), finishedBegin))
@@ -85,6 +93,9 @@ func innerText(c *Call, find func(event.CallID) *event.Evidence) string {
 	}
 	return b.String()
 }
+
+// neverRan reports whether the call was refused behind its start.
+func (in *Inner) neverRan() bool { return in.Ended != nil && in.Ended.Outcome == event.CallSkipped }
 
 func plural(n int, what string) string {
 	if n == 1 {

@@ -130,7 +130,7 @@ func TestWhatIsAcceptedAfterAStopIsNotClearedWithIt(t *testing.T) {
 	d.finish(event.FinishStop)
 	d.trip(interrupt.UserSIGINT, "me")
 	d.submit("third")
-	d.tell(turn.Clear{By: "me", Token: 99})
+	d.tell(turn.Clear{By: "me", Stop: true, Token: 99})
 	d.tell(turn.Hooked{})
 	sum := must[turn.Publish](d).Summary
 	if sum.Outcome != event.TurnCompleted || !slices.Equal(sum.Dropped, []string{"second"}) {
