@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/ripcord-go/ripcord/event"
@@ -24,6 +25,7 @@ type reply struct {
 	behind map[int64]bool   // items of which nothing is told before their end
 	told   map[int64]string // ids of the items that are over
 	queue  []ended          // items that ended while another was open
+	held   int              // bytes of their events
 	done   bool
 	why    event.FinishReason
 	ev     replyEvent
@@ -208,11 +210,25 @@ func (r *reply) item(e *replyEvent) error {
 	}
 	if e.kind == "response.output_item.done" {
 		r.shut(ended{e.index, kind, item})
-		return nil
+		return r.hold(len(e.item))
 	}
 	if fresh := r.open == noItem; r.enter(e.index, kind) && fresh && kind == callItem {
 		r.blocks.OpenCall()
 		r.blocks.Name(item.CallID, item.Name)
+	}
+	return nil
+}
+
+// mostHeld bounds the items that wait for the end of another.
+const mostHeld = 8 << 20 // bytes
+
+// hold counts what an item that ended takes while it waits.
+func (r *reply) hold(n int) error {
+	if r.held += n; len(r.queue) == 0 {
+		r.held = 0
+	}
+	if r.held > mostHeld {
+		return model.Misplaced(fmt.Sprintf("sent more than %d bytes of parts behind one that does not end", mostHeld))
 	}
 	return nil
 }

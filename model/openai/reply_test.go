@@ -125,6 +125,23 @@ func TestCallsOfAResponseAreToldApart(t *testing.T) {
 	}
 }
 
+// proves MOD-02: items that wait for the end of another have a bound.
+func TestItemsBehindAnOpenOneAreBounded(t *testing.T) {
+	large := strings.Repeat("1", 3<<20)
+	for n, whole := range map[int]bool{2: true, 3: false} {
+		events := []string{item("added", 0, message), said(0, "ab")}
+		for i := range n {
+			events = append(events, item("done", i+1, fcall(fmt.Sprint("c", i), large, "completed")))
+		}
+		a := modeltest.Ask(t.Context(), overResponses(t, &canned{body: data(append(events, item("done", 0, spoken), completed)...)}), modeltest.Say("go"))
+		var e *model.Error
+		refused := errors.As(a.Err, &e) && e.Code == event.FailProtocol && strings.Contains(e.Message, "behind one that does not end")
+		if whole && (a.Err != nil || len(a.Calls) != n) || !whole && !refused {
+			t.Errorf("%d items: %d calls, %v", n, len(a.Calls), a.Err)
+		}
+	}
+}
+
 // proves MOD-02: what fails in the stream is typed by its code, and what never
 // ended is no answer.
 func TestAResponseThatFailsIsTyped(t *testing.T) {
