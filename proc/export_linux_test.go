@@ -98,3 +98,16 @@ func CutHeld(r *os.File, bound time.Duration) (ended <-chan struct{}) {
 	go p.cut(bound)
 	return p.done
 }
+
+// AdoptAsItCloses has h, which closes at this moment, count t among its trees;
+// over is closed when h has nothing to do with t any more.
+func AdoptAsItCloses(h Host, t Tree) (over <-chan struct{}) {
+	g, own := h.(*guardianHost), t.(*tree)
+	g.mu.Lock()
+	delete(g.trees, own)
+	g.closed = true
+	close(g.closing)
+	g.mu.Unlock()
+	g.adopt(own)
+	return own.over
+}

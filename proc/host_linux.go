@@ -233,7 +233,8 @@ func (h *guardianHost) startWith(ctx context.Context, s Spec, held *held) (Tree,
 	if err != nil {
 		return nil, err
 	}
-	t.change(func(st *treeState) { st.spool, st.file, st.held = s.Spool, spool, held })
+	t.change(func(st *treeState) { st.spool, st.file = s.Spool, spool })
+	t.hold(held)
 	if err := t.launch(ctx, o, files); err != nil {
 		t.discard()
 		<-t.over // nothing runs once the guardian is gone
@@ -311,7 +312,7 @@ func (h *guardianHost) adopt(t *tree) {
 	defer h.mu.Unlock()
 	h.trees[t] = struct{}{}
 	if h.closed {
-		t.ctl.Close()
+		t.leave()
 	}
 	h.wg.Go(func() {
 		<-t.over
@@ -414,8 +415,9 @@ func (h *guardianHost) greet(rec event.ProcessStarted, spool string) (*tree, err
 func (h *guardianHost) welcome(c *net.UnixConn, said hello, spool string, held *held) (*tree, error) {
 	t := newTree(h, c)
 	said.Started.Spool = spool
+	t.hold(held)
 	t.change(func(s *treeState) {
-		s.ready, s.begun, s.started, s.spool, s.held = true, true, said.Started, spool, held
+		s.ready, s.begun, s.started, s.spool = true, true, said.Started, spool
 		if said.Exit != nil {
 			s.exit, s.exited = said.Exit.Exit, true
 		}
@@ -444,9 +446,7 @@ func (h *guardianHost) Close() error {
 	}
 	h.ready = nil
 	for t := range h.trees {
-		t.change(func(s *treeState) { s.leaving = true })
-		t.wake()
-		t.ctl.Close()
+		t.leave()
 	}
 	h.mu.Unlock()
 	return waitAll(&h.wg)

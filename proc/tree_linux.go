@@ -74,10 +74,17 @@ func (t *tree) change(f func(*treeState)) treeState {
 	}
 	if t.st.gone || t.st.dead {
 		t.st.held.close()
-	} else if t.st.held != nil {
-		t.st.held.end = func() error { return send(t.ctl, kindEnd, nil) }
 	}
 	return t.st
+}
+
+// hold takes the runtime's end of the command's input, before anybody else has
+// t or h.
+func (t *tree) hold(h *held) {
+	if h != nil {
+		h.end = func() error { return send(t.ctl, kindEnd, nil) }
+	}
+	t.change(func(s *treeState) { s.held = h })
 }
 
 func (t *tree) state() treeState { return t.change(func(*treeState) {}) }
@@ -117,6 +124,14 @@ func (t *tree) serve() {
 		t.lost()
 	}
 	t.change(func(s *treeState) { s.begun = true })
+}
+
+// leave lets go of the guardian: it ends the tree, or keeps it for whoever
+// adopts it.
+func (t *tree) leave() {
+	t.change(func(s *treeState) { s.leaving = true })
+	t.wake()
+	t.ctl.Close()
 }
 
 func (t *tree) keeps() bool { return t.state().started.Keep }

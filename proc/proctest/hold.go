@@ -135,9 +135,17 @@ func heldPipe(b *bench) {
 	if err := in.Resize(1, 1); err == nil {
 		b.Error("a pipe was resized")
 	}
+	looked := make(chan struct{})
+	go func() { // whoever looks at the tree meanwhile
+		defer close(looked)
+		for range 100 {
+			tree.Exit()
+		}
+	}()
 	if err := in.End(); err != nil {
 		b.Error(err)
 	}
+	<-looked
 	Within(b, 30*second, "its end", tree.Gone())
 	if out := tree.Output(0); out.Text != "hello\nend\n" {
 		b.Errorf("output %q", out.Text)
