@@ -56,7 +56,7 @@ func TestWhoWaitsHearsOfADropOnceItIsDurable(t *testing.T) {
 // slowEnd is a tree whose end takes a while to be looked at.
 type slowEnd struct{ *tree }
 
-func (p slowEnd) Exit() (*int, string) { time.Sleep(time.Second); return nil, "" }
+func (p slowEnd) Exit() (*int, string) { <-time.After(time.Second); return nil, "" }
 
 // proves PRC-05, IFC-12: who is told that a job was ended finds its end written
 func TestAJobThatWasKilledHasItsEnd(t *testing.T) {

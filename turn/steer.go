@@ -133,6 +133,37 @@ func (s *State) remove(in Remove) {
 	s.do(Sync{}, Reply{Token: in.Token})
 }
 
+// clear drops what waits. Nothing is dropped while it could not be written: it
+// would be gone from here and, after a crash, there again.
+func (s *State) clear(in Clear) {
+	if s.broken == nil || s.accepting(in.Token) {
+		s.do(Reply{Token: in.Token, Value: s.drop(in.By, in.Stop)})
+	}
+}
+
+// drop takes what waits out of the inbox and returns the texts. What belongs to
+// a stop spares what was accepted after it.
+func (s *State) drop(by string, ofStop bool) (texts []string) {
+	stopping := ofStop && s.phase != PhaseIdle && s.cause != nil
+	for _, e := range s.Box.Waiting() {
+		switch {
+		case s.phase == PhaseArmed && slices.Contains(s.armed, e.ID):
+			continue // it is the turn's own
+		case stopping && e.Seq > s.stopAt:
+			continue // accepted after the stop that this belongs to
+		}
+		if s.emit(event.InboxDropped{ID: e.ID, Why: "canceled", By: by}, "") {
+			texts = append(texts, e.Input.Content.Text())
+			delete(s.held, e.ID)
+		}
+	}
+	if len(texts) > 0 {
+		s.do(Sync{})
+	}
+	s.dropped = append(s.dropped, texts...)
+	return texts
+}
+
 // edit gives a waiting input other words. One that is a turn's keeps those it
 // was claimed with.
 func (s *State) edit(in Edit) {
