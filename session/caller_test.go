@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
@@ -156,30 +157,32 @@ func TestWaitingForWhatWasNeverAcceptedIsAnError(t *testing.T) {
 //
 // proves INT-16, TRN-04, TRN-17
 func TestACloseThatRanOutOfTimeCanBeRepeated(t *testing.T) {
-	release := make(chan struct{})
-	slow := deed("slow", interrupt.NonInterruptible, func(context.Context, *tool.Call) (tool.Result, error) {
-		<-release
-		return tool.Text("real"), nil
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		slow := deed("slow", interrupt.NonInterruptible, func(context.Context, *tool.Call) (tool.Result, error) {
+			<-release
+			return tool.Text("real"), nil
+		})
+		r := newRig(t, plan{tools: []tool.Tool{slow}, talks: []talk{calls("c1", "slow"), says("fine")}})
+		id := r.submit("go")
+		r.until("the call has started", func() bool { return strings.Contains(r.types(), "call/started") })
+		short, cancel := context.WithTimeout(r.ctx, 20*time.Millisecond)
+		defer cancel()
+		if err := r.live.Close(short, interrupt.SystemShutdown); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("closed though a call runs: %v", err)
+		}
+		if _, err := r.live.Submit(r.ctx, session.Input{Input: event.UserInput{Content: event.TextOf("more")}}); err == nil {
+			t.Error("a closing session takes input")
+		}
+		close(release)
+		if sum := r.wait(id); sum.Outcome != event.TurnAborted || sum.Reason != string(interrupt.SystemShutdown) || sum.Who != "close" {
+			t.Errorf("%+v", sum)
+		}
+		r.close()
+		r.close()
+		if _, err := r.live.Submit(r.ctx, session.Input{Input: event.UserInput{Content: event.TextOf("more")}}); !errors.Is(err, session.ErrClosed) {
+			t.Errorf("a closed session answers %v", err)
+		}
+		r.holds()
 	})
-	r := newRig(t, plan{tools: []tool.Tool{slow}, talks: []talk{calls("c1", "slow"), says("fine")}})
-	id := r.submit("go")
-	r.until("the call has started", func() bool { return strings.Contains(r.types(), "call/started") })
-	short, cancel := context.WithTimeout(r.ctx, 20*time.Millisecond)
-	defer cancel()
-	if err := r.live.Close(short, interrupt.SystemShutdown); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("closed though a call runs: %v", err)
-	}
-	if _, err := r.live.Submit(r.ctx, session.Input{Input: event.UserInput{Content: event.TextOf("more")}}); err == nil {
-		t.Error("a closing session takes input")
-	}
-	close(release)
-	if sum := r.wait(id); sum.Outcome != event.TurnAborted || sum.Reason != string(interrupt.SystemShutdown) || sum.Who != "close" {
-		t.Errorf("%+v", sum)
-	}
-	r.close()
-	r.close()
-	if _, err := r.live.Submit(r.ctx, session.Input{Input: event.UserInput{Content: event.TextOf("more")}}); !errors.Is(err, session.ErrClosed) {
-		t.Errorf("a closed session answers %v", err)
-	}
-	r.holds()
 }

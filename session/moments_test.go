@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
@@ -224,30 +225,32 @@ func TestAnEndAtEachMomentOfSteeringLeavesTheTruth(t *testing.T) {
 //
 // proves INT-16, TRN-02, TRN-11
 func TestTheClockOfATurnThatIsOverEndsNoOther(t *testing.T) {
-	both, held, goOn := make(chan struct{}), make(chan struct{}, 1), make(chan struct{})
-	var on atomic.Bool
-	r := newRig(t, plan{turn: turn.Options{Budget: guard.Budget{Wall: 50 * time.Millisecond}},
-		talks: []talk{func(ctx context.Context, req model.Request, say func(event.Delta) bool) error {
-			<-both
-			on.Store(true)
-			return says("one")(ctx, req, say)
-		}, says("two")},
-		store: mem.Options{Fault: func(op string) error {
-			if op == "append" && on.CompareAndSwap(true, false) { // the driver writes the answer, with the turn's end behind it
-				held <- struct{}{}
-				<-goOn
-			}
-			return nil
-		}}})
-	first, second := r.submit("first"), r.submit("second")
-	close(both)
-	<-held
-	late, cancel := context.WithTimeout(r.ctx, 80*time.Millisecond)
-	<-late.Done() // its clock has run out by now
-	cancel()
-	close(goOn)
-	if one, two := r.wait(first), r.wait(second); one.Outcome != event.TurnCompleted || two.Outcome != event.TurnCompleted {
-		t.Errorf("%s, %s: %+v", one.Outcome, two.Outcome, two)
-	}
-	r.holds()
+	synctest.Test(t, func(t *testing.T) {
+		both, held, goOn := make(chan struct{}), make(chan struct{}, 1), make(chan struct{})
+		var on atomic.Bool
+		r := newRig(t, plan{turn: turn.Options{Budget: guard.Budget{Wall: 50 * time.Millisecond}},
+			talks: []talk{func(ctx context.Context, req model.Request, say func(event.Delta) bool) error {
+				<-both
+				on.Store(true)
+				return says("one")(ctx, req, say)
+			}, says("two")},
+			store: mem.Options{Fault: func(op string) error {
+				if op == "append" && on.CompareAndSwap(true, false) { // the driver writes the answer, with the turn's end behind it
+					held <- struct{}{}
+					<-goOn
+				}
+				return nil
+			}}})
+		first, second := r.submit("first"), r.submit("second")
+		close(both)
+		<-held
+		late, cancel := context.WithTimeout(r.ctx, 80*time.Millisecond)
+		<-late.Done() // its clock has run out by now
+		cancel()
+		close(goOn)
+		if one, two := r.wait(first), r.wait(second); one.Outcome != event.TurnCompleted || two.Outcome != event.TurnCompleted {
+			t.Errorf("%s, %s: %+v", one.Outcome, two.Outcome, two)
+		}
+		r.holds()
+	})
 }

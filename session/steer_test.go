@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
@@ -164,33 +165,35 @@ func TestANowIsSaidOnceWhereverItComes(t *testing.T) {
 //
 // proves GRD-01, INT-46, TOL-10, TRN-04
 func TestAModelThatIgnoresAGuardIsCutOffAndNamed(t *testing.T) {
-	release, back := make(chan struct{}), make(chan struct{})
-	r := newRig(t, plan{turn: turn.Options{Grace: 5 * time.Millisecond, Guards: turn.Guards{Stall: guard.StallLimits{First: time.Minute, Idle: 10 * time.Millisecond}}},
-		talks: []talk{func(_ context.Context, _ model.Request, say func(event.Delta) bool) error {
-			say(event.TextDelta{Text: "half"})
-			defer close(back)
-			<-release // deaf
-			_ = say(event.TextDelta{Text: "late words"}) && say(event.Finish{Reason: event.FinishStop})
-			return nil
-		}, says("whole")}})
-	sum := r.run("go")
-	if sum.Outcome != event.TurnCompleted || sum.Text != "whole" {
-		t.Errorf("%+v", sum)
-	}
-	if named := r.live.Status().Unwinding; len(named) != 1 || !strings.Contains(named[0], "model") {
-		t.Errorf("named %q", named)
-	}
-	close(release)
-	<-back
-	r.until("nothing is named", func() bool { return len(r.live.Status().Unwinding) == 0 })
-	if r.written("late words") {
-		t.Error("what came late is in the journal")
-	}
-	failed := payloads[event.AttemptFailed](t, r.records())
-	if len(failed) != 1 || failed[0].Error.Code != event.FailStall {
-		t.Errorf("failed attempts %+v", failed)
-	}
-	r.holds()
+	synctest.Test(t, func(t *testing.T) {
+		release, back := make(chan struct{}), make(chan struct{})
+		r := newRig(t, plan{turn: turn.Options{Grace: 5 * time.Millisecond, Guards: turn.Guards{Stall: guard.StallLimits{First: time.Minute, Idle: 10 * time.Millisecond}}},
+			talks: []talk{func(_ context.Context, _ model.Request, say func(event.Delta) bool) error {
+				say(event.TextDelta{Text: "half"})
+				defer close(back)
+				<-release // deaf
+				_ = say(event.TextDelta{Text: "late words"}) && say(event.Finish{Reason: event.FinishStop})
+				return nil
+			}, says("whole")}})
+		sum := r.run("go")
+		if sum.Outcome != event.TurnCompleted || sum.Text != "whole" {
+			t.Errorf("%+v", sum)
+		}
+		if named := r.live.Status().Unwinding; len(named) != 1 || !strings.Contains(named[0], "model") {
+			t.Errorf("named %q", named)
+		}
+		close(release)
+		<-back
+		r.until("nothing is named", func() bool { return len(r.live.Status().Unwinding) == 0 })
+		if r.written("late words") {
+			t.Error("what came late is in the journal")
+		}
+		failed := payloads[event.AttemptFailed](t, r.records())
+		if len(failed) != 1 || failed[0].Error.Code != event.FailStall {
+			t.Errorf("failed attempts %+v", failed)
+		}
+		r.holds()
+	})
 }
 
 // summarizer answers a request for a summary with sum, every other with text.

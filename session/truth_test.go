@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
@@ -174,64 +175,68 @@ func TestEveryJobThatEndsWithItsSessionHasItsEnd(t *testing.T) {
 // proves PRC-03, IFC-05: when nobody waits for a close any more what runs is
 // forced; what could not be ended is said, and the journal is given up all the same
 func TestAClosingThatRunsOutOfTimeForcesTheJobs(t *testing.T) {
-	deaf := newTree()
-	deaf.deaf = true
-	r := newRig(t, plan{tools: []tool.Tool{leaves(deaf)}, limits: session.Limits{JobGrace: time.Minute, JobBound: 300 * time.Millisecond},
-		talks: []talk{calls("c1", "leaves"), says("fine")}})
-	r.run("go")
-	if err := r.live.Kill("j1", "me"); err == nil || !strings.Contains(err.Error(), "[7]") {
-		t.Errorf("a job that lives on was killed: %v", err)
-	}
-	short, cancel := context.WithTimeout(r.ctx, 50*time.Millisecond)
-	defer cancel()
-	began := time.Now()
-	err := r.live.Close(short, interrupt.SystemShutdown)
-	if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 30*time.Second { // the grace is a minute
-		t.Errorf("after %v: %v", took, err)
-	}
-	r.until("it is forced", func() bool { return slices.Contains(deaf.ladders(), interrupt.Ladder{}) })
-	if err := r.live.Close(r.ctx, interrupt.SystemShutdown); err == nil || !strings.Contains(err.Error(), "[7]") || !r.live.Closed() {
-		t.Errorf("the second close came to %v", err)
-	}
-	r.reopen()
-	close(deaf.gone)
-	r.close()
+	synctest.Test(t, func(t *testing.T) {
+		deaf := newTree()
+		deaf.deaf = true
+		r := newRig(t, plan{tools: []tool.Tool{leaves(deaf)}, limits: session.Limits{JobGrace: time.Minute, JobBound: 300 * time.Millisecond},
+			talks: []talk{calls("c1", "leaves"), says("fine")}})
+		r.run("go")
+		if err := r.live.Kill("j1", "me"); err == nil || !strings.Contains(err.Error(), "[7]") {
+			t.Errorf("a job that lives on was killed: %v", err)
+		}
+		short, cancel := context.WithTimeout(r.ctx, 50*time.Millisecond)
+		defer cancel()
+		began := time.Now()
+		err := r.live.Close(short, interrupt.SystemShutdown)
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 30*time.Second { // the grace is a minute
+			t.Errorf("after %v: %v", took, err)
+		}
+		r.until("it is forced", func() bool { return slices.Contains(deaf.ladders(), interrupt.Ladder{}) })
+		if err := r.live.Close(r.ctx, interrupt.SystemShutdown); err == nil || !strings.Contains(err.Error(), "[7]") || !r.live.Closed() {
+			t.Errorf("the second close came to %v", err)
+		}
+		r.reopen()
+		close(deaf.gone)
+		r.close()
+	})
 }
 
 // proves TRN-06, TRN-04: a model driver that ignores its context holds neither
 // the turn's end nor the journal, and is named
 func TestAModelThatIgnoresTheStopIsCutOffAndNamed(t *testing.T) {
-	release := make(chan struct{})
-	r := newRig(t, plan{talks: []talk{func(_ context.Context, _ model.Request, say func(event.Delta) bool) error {
-		say(event.TextDelta{Text: "half"})
-		<-release
-		say(event.TextDelta{Text: "late"})
-		return nil
-	}, says("fine")}})
-	id := r.submit("go")
-	r.until("it streams", func() bool { return r.model.count() == 1 })
-	r.stop(session.Address{Input: id})
-	if sum := r.wait(id); sum.Outcome != event.TurnAborted || strings.Contains(sum.Text, "late") {
-		t.Errorf("%+v", sum)
-	}
-	if u := r.live.Status().Unwinding; len(u) != 1 || !strings.Contains(u[0], "model") || !strings.Contains(u[0], "turn 1") {
-		t.Errorf("unwinding: %q", u)
-	}
-	if sum := r.run("next"); sum.Text != "fine" {
-		t.Errorf("%+v", sum)
-	}
-	short, cancel := context.WithTimeout(r.ctx, 100*time.Millisecond)
-	defer cancel()
-	dead := r.live
-	if err := dead.Close(short, interrupt.SystemShutdown); err == nil || !dead.Closed() {
-		t.Errorf("closed: %v", err)
-	}
-	r.reopen()
-	close(release)
-	if err := dead.Close(r.ctx, interrupt.SystemShutdown); err != nil {
-		t.Error(err)
-	}
-	r.holds()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		r := newRig(t, plan{talks: []talk{func(_ context.Context, _ model.Request, say func(event.Delta) bool) error {
+			say(event.TextDelta{Text: "half"})
+			<-release
+			say(event.TextDelta{Text: "late"})
+			return nil
+		}, says("fine")}})
+		id := r.submit("go")
+		r.until("it streams", func() bool { return r.model.count() == 1 })
+		r.stop(session.Address{Input: id})
+		if sum := r.wait(id); sum.Outcome != event.TurnAborted || strings.Contains(sum.Text, "late") {
+			t.Errorf("%+v", sum)
+		}
+		if u := r.live.Status().Unwinding; len(u) != 1 || !strings.Contains(u[0], "model") || !strings.Contains(u[0], "turn 1") {
+			t.Errorf("unwinding: %q", u)
+		}
+		if sum := r.run("next"); sum.Text != "fine" {
+			t.Errorf("%+v", sum)
+		}
+		short, cancel := context.WithTimeout(r.ctx, 100*time.Millisecond)
+		defer cancel()
+		dead := r.live
+		if err := dead.Close(short, interrupt.SystemShutdown); err == nil || !dead.Closed() {
+			t.Errorf("closed: %v", err)
+		}
+		r.reopen()
+		close(release)
+		if err := dead.Close(r.ctx, interrupt.SystemShutdown); err != nil {
+			t.Error(err)
+		}
+		r.holds()
+	})
 }
 
 // proves LOG-07: images and files, a person's and a tool's, are blobs, durable

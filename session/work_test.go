@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
@@ -313,29 +314,30 @@ func TestSilenceEndsAnAttemptAndActivityDoesNot(t *testing.T) {
 		"pings are life": {[]talk{drip(make([]event.Delta, 12)...)}, 1, "done", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			mine := deed("t", interrupt.NonInterruptible, func(context.Context, *tool.Call) (tool.Result, error) { return tool.Text("ok"), nil })
-			r := newRig(t, plan{talks: c.talks, tools: []tool.Tool{mine}, limits: session.Limits{Idle: idle}, turn: turn.Options{Attempts: 2}})
-			sum := r.run("go")
-			if r.model.count() != c.asked || (sum.Error == nil) != (c.code == "") {
-				t.Errorf("%d requests, %+v %+v", r.model.count(), sum, sum.Error)
-			}
-			if c.code == "" {
-				if sum.Outcome != event.TurnCompleted || sum.Text != c.text {
-					t.Errorf("%+v", sum)
+			synctest.Test(t, func(t *testing.T) {
+				mine := deed("t", interrupt.NonInterruptible, func(context.Context, *tool.Call) (tool.Result, error) { return tool.Text("ok"), nil })
+				r := newRig(t, plan{talks: c.talks, tools: []tool.Tool{mine}, limits: session.Limits{Idle: idle}, turn: turn.Options{Attempts: 2}})
+				sum := r.run("go")
+				if r.model.count() != c.asked || (sum.Error == nil) != (c.code == "") {
+					t.Errorf("%d requests, %+v %+v", r.model.count(), sum, sum.Error)
 				}
-				return
-			}
-			if sum.Outcome != event.TurnStalled || sum.Error.Code != c.code || !strings.Contains(sum.Error.Message, idle.String()) {
-				t.Errorf("%+v %+v", sum, sum.Error)
-			}
-			if f := payloads[event.AttemptFailed](t, r.records()); len(f) != 2 || f[0].RetryIn < 0 || f[1].RetryIn != -1 {
-				t.Errorf("recorded %+v", f)
-			}
-			if chunks := payloads[event.Chunk](t, r.records()); name == "half a word" && (len(chunks) != 2 || chunks[0].Text != "abc") {
-				t.Errorf("chunks %+v", chunks)
-			}
-			r.holds()
+				if c.code == "" {
+					if sum.Outcome != event.TurnCompleted || sum.Text != c.text {
+						t.Errorf("%+v", sum)
+					}
+					return
+				}
+				if sum.Outcome != event.TurnStalled || sum.Error.Code != c.code || !strings.Contains(sum.Error.Message, idle.String()) {
+					t.Errorf("%+v %+v", sum, sum.Error)
+				}
+				if f := payloads[event.AttemptFailed](t, r.records()); len(f) != 2 || f[0].RetryIn < 0 || f[1].RetryIn != -1 {
+					t.Errorf("recorded %+v", f)
+				}
+				if chunks := payloads[event.Chunk](t, r.records()); name == "half a word" && (len(chunks) != 2 || chunks[0].Text != "abc") {
+					t.Errorf("chunks %+v", chunks)
+				}
+				r.holds()
+			})
 		})
 	}
 }
