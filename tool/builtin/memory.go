@@ -49,7 +49,7 @@ func judgement(call *tool.Call, path string) judgedKey {
 
 const (
 	mostSeen   = 1 << 16
-	mostJudged = 1 << 12 // a denied call never comes to take its entry
+	mostJudged = 1 << 16 // a denied call never comes to take its entry
 )
 
 func newMemory() *memory {
