@@ -26,6 +26,13 @@ type ExitRecord struct {
 	Ended     time.Time `json:"ended"` // wall clock, for people
 }
 
+// seen is the end as a [Tree] tells it.
+func (r ExitRecord) seen() Exit {
+	e := r.Exit
+	e.Own = r.How == HowExited
+	return e
+}
+
 // How is why a command came to its end.
 type How string
 

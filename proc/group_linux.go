@@ -34,6 +34,12 @@ func waitUnreaped(pid int) (ws syscall.WaitStatus, known bool) {
 	return syscall.WaitStatus(status & 0x7f), true
 }
 
+// hasEnded reports whether a child has ended that was not reaped.
+func hasEnded(pid int) bool {
+	p, ok := look(pid)
+	return ok && !p.alive()
+}
+
 // groupMembers lists the living members of a group, the leader first.
 func groupMembers(pgid int) (pids []int) {
 	for _, pid := range allPIDs() {

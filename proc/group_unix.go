@@ -276,6 +276,9 @@ func (t *groupTree) watch() {
 		case e = <-leader:
 			running = false
 		case <-limit:
+			if hasEnded(t.started.PID) {
+				continue
+			}
 			t.mu.Lock()
 			t.how = firstHow(t.how, HowTimedOut)
 			t.mu.Unlock()
@@ -311,7 +314,7 @@ func (t *groupTree) leaderEnded(e Exit) {
 	e.Ran = time.Since(t.begun)
 	t.pump.flush(time.Second)
 	t.mu.Lock()
-	e.TimedOut = t.how == HowTimedOut
+	e.TimedOut, e.Own = t.how == HowTimedOut, t.how == HowExited
 	t.exit = e
 	t.mu.Unlock()
 	t.record(false)
@@ -463,7 +466,9 @@ func (t *groupTree) Stop(l interrupt.Ladder) Stopped {
 	c := l.Climb(interrupt.Rungs{
 		Ask: func() {
 			t.mu.Lock()
-			t.how = firstHow(t.how, HowStopped)
+			if !hasEnded(t.started.PID) {
+				t.how = firstHow(t.how, HowStopped)
+			}
 			ask := l.Grace > 0 && !t.asked
 			t.asked = true
 			t.mu.Unlock()

@@ -135,13 +135,27 @@ func (g *guardian) sweep() {
 	g.pause = min(2*g.pause, sweepRest)
 }
 
-// reap takes the ends of our children: the leader's, and those of whoever lost
-// a parent. When there is none left to wait for, nothing of the tree lives.
+// reap takes the ends of our children and tells the leader's.
 func (g *guardian) reap() {
+	g.bury()
 	if g.phase == phaseIdle {
 		return
 	}
-	for !g.childless {
+	if !g.childless {
+		g.tellLeader()
+		return
+	}
+	if g.phase == phaseForced && g.cgroup != "" && len(inCgroup(g.cgroup)) > 0 {
+		_ = killCgroup(g.cgroup) // put there by somebody else
+	}
+}
+
+// bury takes the ends of our children: the leader's, and those of whoever lost
+// a parent. When there is none left to wait for, nothing of the tree lives. It
+// comes before anything that is a reason for an end: a leader that has ended
+// already has ended by itself, though nobody has looked yet.
+func (g *guardian) bury() {
+	for g.phase != phaseIdle && !g.childless {
 		var ws unix.WaitStatus
 		pid, err := unix.Wait4(-1, &ws, unix.WNOHANG|unix.WALL, nil)
 		switch {
@@ -150,14 +164,10 @@ func (g *guardian) reap() {
 		case errors.Is(err, unix.ECHILD):
 			g.childless = true
 		case err != nil || pid == 0:
-			g.tellLeader()
 			return
 		case pid == g.started.PID:
 			g.leaderEnded(ws)
 		}
-	}
-	if g.childless && g.phase == phaseForced && g.cgroup != "" && len(inCgroup(g.cgroup)) > 0 {
-		_ = killCgroup(g.cgroup) // put there by somebody else
 	}
 }
 
@@ -250,7 +260,8 @@ func (g *guardian) leave() {
 
 // timeOut ends the tree for its own limit.
 func (g *guardian) timeOut() {
-	if g.phase != phaseRunning {
+	g.bury()
+	if g.phase != phaseRunning || g.record != nil {
 		return
 	}
 	g.how = HowTimedOut
@@ -279,6 +290,7 @@ func (g *guardian) runtimeDied() {
 	if g.phase == phaseIdle || g.keep {
 		return
 	}
+	g.bury()
 	g.how = firstHow(g.how, HowRuntimeDied)
 	g.giveUp.Reset(max(g.ord.Ladder.Bound, 5*time.Second))
 	g.climb(min(g.ord.Ladder.Grace, orphanGrace))

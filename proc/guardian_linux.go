@@ -243,9 +243,14 @@ func (g *guardian) take(f frame) {
 	case kindOrder:
 		g.begin(f)
 	case kindAsk:
+		g.bury()
 		g.how = firstHow(g.how, HowStopped)
 		g.ask()
 	case kindForce:
+		g.bury()
+		if g.record != nil && !g.told && g.record.Signal == "SIGKILL" {
+			g.record.How = firstHow(g.record.How, HowStopped) // the runtime empties a cgroup before we hear of it
+		}
 		g.how = firstHow(g.how, HowStopped)
 		g.force()
 	case kindKeep:

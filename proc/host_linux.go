@@ -374,7 +374,7 @@ func (h *guardianHost) Adopt(ctx context.Context, rec event.ProcessStarted, spoo
 	t := newTree(h, nil)
 	close(t.over)
 	t.change(func(s *treeState) {
-		*s = treeState{ready: true, dead: true, begun: true, exited: true, gone: true, started: rec, exit: r.Exit, spool: spool}
+		*s = treeState{ready: true, dead: true, begun: true, exited: true, gone: true, started: rec, exit: r.seen(), spool: spool}
 	})
 	return t, nil
 }
@@ -419,7 +419,7 @@ func (h *guardianHost) welcome(c *net.UnixConn, said hello, spool string, held *
 	t.change(func(s *treeState) {
 		s.ready, s.begun, s.started, s.spool = true, true, said.Started, spool
 		if said.Exit != nil {
-			s.exit, s.exited = said.Exit.Exit, true
+			s.exit, s.exited = said.Exit.seen(), true
 		}
 	})
 	h.mu.Lock()

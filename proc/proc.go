@@ -97,6 +97,7 @@ type Exit struct {
 	TimedOut bool          `json:"timed_out"`
 	Ran      time.Duration `json:"ran_ns"`
 	Lost     string        `json:"lost,omitempty"` // why the end is not known
+	Own      bool          `json:"-"`              // it had ended before anybody asked it to; false also where nobody can tell
 }
 
 // Output is caught output; Text is valid UTF-8 whatever the command printed.

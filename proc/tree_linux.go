@@ -168,7 +168,10 @@ func (t *tree) hear(f frame) {
 		}
 		t.change(func(s *treeState) {
 			if !s.exited {
-				s.exit, s.exited = r.Exit, true
+				s.exit, s.exited = r.seen(), true
+				if s.forced && r.Signal == "SIGKILL" {
+					s.exit.Own = false // its cgroup may have been emptied before its guardian was told
+				}
 			}
 			s.gone = s.gone || f.kind == kindGone
 		})
@@ -187,7 +190,7 @@ func (t *tree) lost() {
 	t.host.opts.Log.Warn("guardian died before its tree", "pid", st.started.Guardian.PID, "owner", st.started.ID)
 	exit := Exit{Lost: "its guardian was killed; the rest of the tree was ended"}
 	if r, err := ReadExit(st.spool); st.spool != "" && err == nil && r.PID == st.started.PID && r.Start == st.started.Start {
-		exit = r.Exit // it had got that far
+		exit = r.seen() // it had got that far
 	}
 	endRemains(st.started, interrupt.Ladder{Bound: time.Second}, t.host.closing)
 	t.endLive()

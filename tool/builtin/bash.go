@@ -169,6 +169,11 @@ func (r *running) wait(ctx context.Context) tool.Result {
 		}
 	}
 	exit, ended := r.tree.Exit()
+	if (stopped || r.overdue) && ended && exit.Own { // before anybody had asked: what it left was ended with it
+		stopped, r.overdue = false, false
+		r.recordEnd(ctx, false)
+		return r.result(false)
+	}
 	switch {
 	case stopped || !ended || r.overdue:
 	case exit.TimedOut:

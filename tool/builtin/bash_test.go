@@ -233,6 +233,34 @@ func TestACommandThatHadEndedIsFinishedWhateverComes(t *testing.T) {
 	}
 }
 
+// A command that had ended before the stop, or the limit's own watch, asked it
+// to is not said to have been stopped, neither to the model nor in the record.
+//
+// proves TOL-07
+func TestACommandThatHadEndedBeforeItWasAskedIsNotStopped(t *testing.T) {
+	for name, trips := range map[string]bool{"a trip": true, "the limit's own watch": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench()
+				h := &fakeHost{begin: func(tr *fakeTree) {
+					tr.pids = []int{7}
+					tr.onStop = func(interrupt.Ladder) { tr.end(proc.Exit{Code: code(0), Own: true}, true) }
+				}}
+				if trips {
+					b.recorder.OnRecord = func(event.Payload) { b.trip(t) }
+				}
+				e := b.do(t, bashOf(t, builtin.Options{Host: h}), "/", command("x"))
+				if e.Outcome != event.CallFinished || e.Result.Stopped || *e.Result.TimedOut || *e.Result.ExitCode != 0 || !strings.HasPrefix(e.Result.Content.Text(), "exit code 0\n") {
+					t.Errorf("%s %+v", e.Outcome, e.Result)
+				}
+				if got := kinds(&b.recorder); !strings.HasSuffix(got[len(got)-1], " exited") {
+					t.Errorf("recorded %v", got)
+				}
+			})
+		})
+	}
+}
+
 // proves PRC-05: what a command left running becomes a job and is not
 // waited for; where nobody can own it, it is ended.
 func TestLeftoversBecomeJobsOrEnd(t *testing.T) {

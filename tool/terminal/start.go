@@ -219,6 +219,10 @@ func (o *opening) wall() string {
 // stopped ends the command for a trip.
 func (o *opening) stopped(ctx context.Context) tool.Result {
 	survivors := o.s.end(o.call, o.t, "interrupt")
+	if o.t.own() { // before anybody had asked
+		o.recordEnd(ctx, survivors, "exited")
+		return o.t.result(report{head: []string{o.t.ending(), o.wall()}, limit: o.limit, survivors: survivors})
+	}
 	o.recordEnd(ctx, survivors, "stopped")
 	return o.t.result(report{head: []string{"the terminal was closed"}, limit: o.limit, stopped: true, survivors: survivors})
 }

@@ -47,8 +47,13 @@ func (l look) follow(trip <-chan struct{}, mine bool, from int64, head ...string
 	}
 	switch {
 	case w == whyTrip && mine:
+		was := closed(l.t.tree.Exited())
 		survivors := l.s.end(l.call, l.t, "interrupt")
-		res := l.t.result(report{head: append(head, fmt.Sprintf("terminal %s was closed", l.t.id)), limit: l.limit, stopped: true, survivors: survivors})
+		r := report{head: append(head, fmt.Sprintf("terminal %s was closed", l.t.id)), limit: l.limit, stopped: true, survivors: survivors}
+		if !was && l.t.own() { // what was waited for had come before anybody asked
+			r.head, r.stopped = append(head, fmt.Sprintf("terminal %s has ended: %s", l.t.id, l.t.ending())), false
+		}
+		res := l.t.result(r)
 		if len(survivors) == 0 {
 			l.s.tell(l.call.Session, l.t)
 		}

@@ -52,6 +52,12 @@ func (t *terminal) ending() string {
 	return "how it ended is not known"
 }
 
+// own reports whether its command ended before anybody asked it to.
+func (t *terminal) own() bool {
+	e, ok := t.tree.Exit()
+	return ok && e.Own
+}
+
 // read gives the output that follows the cursor, within limit bytes of text,
 // and moves the cursor.
 func (t *terminal) read(limit int) (out proc.Output, fresh int64) {
@@ -83,7 +89,14 @@ func (t *terminal) stop(by string, l interrupt.Ladder) (survivors []int) {
 }
 
 // EndedBy says who ended the job, empty if nobody here did.
-func (t *terminal) EndedBy() string { t.mu.Lock(); defer t.mu.Unlock(); return t.by }
+func (t *terminal) EndedBy() string {
+	if t.own() {
+		return "" // it had ended when it was asked
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.by
+}
 
 // PIDs implements [tool.Process].
 func (t *terminal) PIDs() []int { return t.tree.PIDs() }
