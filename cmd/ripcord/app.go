@@ -22,7 +22,8 @@ import (
 type app struct {
 	env    func(string) string
 	stdin  *os.File
-	stderr io.Writer
+	stderr io.Writer // written by say, note and lastNote alone
+	aside  aside
 	stops  *stops
 	out    *sink
 	wire   func(ctx context.Context, a *app, n need) (*engine, error)
@@ -73,7 +74,7 @@ func (a *app) main(args []string) int {
 	err := root.ExecuteContext(ctx)
 	lost := a.out.lost()
 	if lost != nil {
-		a.say("stdout is not whole: %v; what a turn said is in its session: `ripcord sessions show ID`", lost)
+		a.lastNote(sentence("stdout is not whole: %v; what a turn said is in its session: `ripcord sessions show ID`", lost))
 	}
 	var code exitError
 	switch {
@@ -88,13 +89,33 @@ func (a *app) main(args []string) int {
 		return c.exit()
 	}
 	e := explain(err)
-	a.say("%s", e.Error())
+	a.lastNote(sentence("%s", e.Error()))
 	return refusalCode(e.Code)
 }
 
 // say writes one sentence for people.
-func (a *app) say(format string, args ...any) {
-	fmt.Fprintf(a.stderr, "ripcord: %s\n", oneLine(fmt.Sprintf(format, args...)))
+func (a *app) say(format string, args ...any) { a.note(sentence(format, args...)) }
+
+func sentence(format string, args ...any) string {
+	return "ripcord: " + oneLine(fmt.Sprintf(format, args...)) + "\n"
+}
+
+// note writes text for people. Nobody reading holds up what comes next, but no
+// stop.
+func (a *app) note(text string) {
+	var stop <-chan struct{}
+	if a.stops != nil {
+		stop = a.stops.first
+	}
+	a.aside.write(a.stderr, []byte(text), stop)
+}
+
+// lastNote writes text for people at the end, where nobody reading holds up
+// nothing.
+func (a *app) lastNote(text string) {
+	now := make(chan struct{})
+	close(now)
+	a.aside.write(a.stderr, []byte(text), now)
 }
 
 // print writes to stdout.

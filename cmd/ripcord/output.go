@@ -44,6 +44,10 @@ type sink struct {
 	fault atomic.Pointer[error] // the first; not under mu, which a write that hangs holds
 }
 
+// lastWrite bounds what is written at the end: a reader that does not read must
+// not hold the exit up.
+const lastWrite = 2 * time.Second
+
 // errUnread is why the last write was given up.
 var errUnread = errors.New("it was not read in time")
 
@@ -85,8 +89,7 @@ func (s *sink) closed() bool {
 	return s.dead
 }
 
-// last writes b as the last thing, for bound at most: a reader that does not
-// read must not hold the exit up.
+// last writes b as the last thing, for bound at most.
 func (s *sink) last(b []byte, bound time.Duration) {
 	done := make(chan struct{})
 	go func() {
@@ -99,6 +102,39 @@ func (s *sink) last(b []byte, bound time.Duration) {
 	case <-done:
 	case <-t.C:
 		s.fault.CompareAndSwap(nil, &errUnread)
+	}
+}
+
+// aside is what is said on stderr: in order, and never at the price of an exit.
+type aside struct {
+	mu    sync.Mutex  // one write at a time; a write that hangs holds it
+	given atomic.Bool // one was given up: nobody reads, and nothing more is tried
+}
+
+// write writes b to w. It waits as long as nobody reads, but no longer than
+// lastWrite after stop is closed.
+func (s *aside) write(w io.Writer, b []byte, stop <-chan struct{}) {
+	if s.given.Load() {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		_, _ = w.Write(b) // there is nowhere left to tell of it
+	}()
+	select {
+	case <-done:
+		return
+	case <-stop:
+	}
+	t := time.NewTimer(lastWrite)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+		s.given.Store(true)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/creack/pty"
@@ -178,6 +179,41 @@ func TestAReaderThatDoesNotReadDoesNotHoldTheExitUp(t *testing.T) {
 		t.Error("what was not read is not told")
 	}
 	_ = r.Close() // ends the write that was left behind
+}
+
+// proves IFC-04, IFC-05, B149: a stderr that nobody reads holds up neither the last
+// sentence's exit nor a stop; before a stop it is waited for.
+func TestAStderrThatNobodyReadsDoesNotHoldTheExitUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		made := func() *app {
+			r, w := io.Pipe()                   // one each: writers of one would wait for a lock, which no bubble sees
+			t.Cleanup(func() { _ = r.Close() }) // ends what was left behind
+			return &app{stderr: w, stops: newStops(), out: &sink{w: io.Discard}}
+		}
+		if code := made().main([]string{"sessions"}); code != exitUsage {
+			t.Errorf("wrong use exits %d", code)
+		}
+		done := event.TurnCompleted
+		made().report(formatText, api.Result{Outcome: &done})
+		a, said := made(), make(chan struct{})
+		go func() {
+			defer close(said)
+			a.say("a word before the turn")
+			a.say("and another")
+		}()
+		synctest.Wait()
+		select {
+		case <-said:
+			t.Error("a word was dropped before any stop")
+		default:
+		}
+		from := time.Now()
+		a.stops.note(causeTERM)
+		<-said
+		if took := time.Since(from); took != lastWrite {
+			t.Errorf("after a stop it took %v, want %v for all of it", took, lastWrite)
+		}
+	})
 }
 
 type following struct {

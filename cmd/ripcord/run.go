@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -193,15 +192,14 @@ func (a *app) turn(ctx context.Context, j job) error {
 
 // report writes the result: the last thing on stdout, bounded.
 func (a *app) report(f format, r api.Result) {
-	const bound = 2 * time.Second
 	switch f {
 	case formatJSON, formatStream:
-		a.out.last(line(r), bound)
+		a.out.last(line(r), lastWrite)
 	case formatText:
 		if r.Text != "" {
-			a.out.last(a.words(r.Text), bound)
+			a.out.last(a.words(r.Text), lastWrite)
 		}
-		fmt.Fprintln(a.stderr, facts(r))
+		a.lastNote(facts(r) + "\n")
 	}
 }
 
@@ -218,7 +216,7 @@ func (a *app) reportPassed(f format, r api.Result) {
 		if r.Text != "" {
 			a.out.write(a.words(r.Text))
 		}
-		fmt.Fprintln(a.stderr, facts(r))
+		a.note(facts(r) + "\n")
 	}
 }
 
@@ -327,7 +325,7 @@ func (a *app) drive(ctx context.Context, e *engine, j job, text string) outcome 
 	}
 	select {
 	case shown := <-shows:
-		bounded, cancel := context.WithTimeout(ctx, 2*time.Second)
+		bounded, cancel := context.WithTimeout(ctx, lastWrite)
 		defer cancel()
 		shown.finish(bounded, turn)
 	default: // nothing is shown
@@ -367,7 +365,7 @@ func (a *app) closeBooks(e *engine) {
 	close(stop)
 	<-watched
 	if err != nil && !errors.Is(err, context.Canceled) {
-		a.say("closing: %v", err)
+		a.lastNote(sentence("closing: %v", err))
 	}
 }
 
