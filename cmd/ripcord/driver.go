@@ -13,9 +13,12 @@ import (
 type bounds struct {
 	ladder time.Duration // from the first stop until everything is forced
 	store  time.Duration // from then until the turn is left open
+	shown  time.Duration // after a stop, for a reader to take what is shown of a turn that passed
 }
 
-func usualBounds() bounds { return bounds{ladder: 5 * time.Second, store: 2 * time.Second} }
+func usualBounds() bounds {
+	return bounds{ladder: 5 * time.Second, store: 2 * time.Second, shown: lastWrite}
+}
 
 // with gives the hooks that tell of the turn's end their own time: its ending is
 // written behind them.
@@ -36,7 +39,8 @@ type driver struct {
 	// opened, if not nil, is told of the session before anything is handed
 	// over; it must not block.
 	opened func(s api.SessionState)
-	// passed, if not nil, is told of each turn that another followed.
+	// passed, if not nil, is told of each turn that another followed, in order. It
+	// may block: that holds up what comes next, but no stop.
 	passed    func(r api.Result)
 	keepInbox bool
 	drain     bool // go on with what waits, turn after turn
@@ -125,6 +129,7 @@ func (d *driver) work(ctx context.Context, reached chan<- begun) {
 	first := sub // who watches has its own
 	reached <- begun{sub: &first}
 	var last *api.Result
+	var shown <-chan struct{}
 	for {
 		res, err := d.svc.Wait(ctx, st.ID, sub.Input)
 		if err != nil { // what was to follow was taken back: the last one stands
@@ -136,12 +141,41 @@ func (d *driver) work(ctx context.Context, reached chan<- begun) {
 			tell(ctx, reached, begun{res: &res, final: true})
 			return
 		}
-		if d.passed != nil {
-			d.passed(res)
-		}
 		last, sub = &res, next
-		tell(ctx, reached, begun{sub: &next})
+		addressed := next
+		tell(ctx, reached, begun{sub: &addressed}) // before anything that can block: it can be stopped from here on
+		if d.passed != nil {
+			shown = d.show(ctx, shown, res)
+		}
 	}
+}
+
+// show tells of a turn that passed, behind the one before it, and waits for
+// that; after a stop only for a while.
+func (d *driver) show(ctx context.Context, before <-chan struct{}, res api.Result) (shown <-chan struct{}) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		d.passed(res)
+	}()
+	select {
+	case <-done:
+		return done
+	case <-ctx.Done():
+		return done
+	case <-d.stops.first:
+	}
+	t := time.NewTimer(d.bounds.shown)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return done
 }
 
 // next is the turn behind the one that came to res: what that one made way for,

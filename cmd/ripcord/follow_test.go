@@ -111,3 +111,33 @@ func TestAStopMeansTheTurnThatRunsByThen(t *testing.T) {
 		t.Errorf("it came to %+v, waited for %v", o, q.waited)
 	}
 }
+
+// proves IFC-04, IFC-05, B149: a reader that does not take what is shown of a turn
+// does not hide the turn behind it from a stop.
+func TestAStuckReaderDoesNotHideTheNextTurnFromAStop(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	q, s := &queue{fake: newFake(), waiting: []event.InputID{"i_2", "i_3"}}, newStops()
+	q.result = make(chan api.Result, 2)
+	d := q.driver(s, long())
+	d.svc, d.drain = q, true
+	stuck, read := make(chan struct{}), make(chan struct{})
+	defer close(read)
+	d.passed = func(api.Result) {
+		close(stuck)
+		<-read
+	}
+	q.onAsk = func(r api.InterruptRequest) {
+		if r.Input == "i_2" {
+			q.result <- ended(2, event.TurnAborted, "")
+		}
+	}
+	got := start(t, d)
+	q.result <- ended(1, event.TurnCompleted, "")
+	<-stuck
+	s.note(causeINT)
+	o := await(t, got)
+	second := func(r api.InterruptRequest) bool { return r.Input == "i_2" }
+	if asked := q.requests(); !slices.ContainsFunc(asked, second) || o.leftOpen || o.result == nil || *o.result.Turn != 2 || o.stop != causeINT {
+		t.Errorf("it came to %+v, asked %+v: want the second turn to be stopped", o, asked)
+	}
+}
