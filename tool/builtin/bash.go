@@ -25,6 +25,10 @@ const mostBinary = 1 << 10
 // recordBound is how long the end of a process may take to be recorded.
 const recordBound = 5 * time.Second
 
+// goneBound is how long a tree of which nobody is seen may take to say that it
+// is gone: more than its host needs for that.
+const goneBound = 2 * time.Second
+
 type bash struct{ o Options }
 
 // Spec implements [tool.Tool].
@@ -215,6 +219,18 @@ func (r *running) settled() bool {
 	case <-r.tree.Gone():
 		return true
 	case <-short.C:
+	}
+	if len(r.tree.PIDs()) > 0 {
+		return false
+	}
+	// Nobody is seen: the last words may be on their way still, and a look at
+	// processes that come and go may miss one.
+	proof := time.NewTimer(goneBound)
+	defer proof.Stop()
+	select {
+	case <-r.tree.Gone():
+		return true
+	case <-proof.C:
 		return len(r.tree.PIDs()) == 0 // whoever else holds the pipe is nobody's
 	}
 }
@@ -230,7 +246,11 @@ func (r *running) hand(ctx context.Context) {
 		return
 	}
 	r.stop(r.bash.ladder())
-	r.left = fmt.Sprintf("it left %s running, which were ended: %v", pidList(pids), err)
+	became := "which were ended"
+	if len(r.survivors) > 0 {
+		became = "of which not all could be ended"
+	}
+	r.left = fmt.Sprintf("it left %s running, %s: %v", pidList(pids), became, err)
 }
 
 func pidList(pids []int) string {

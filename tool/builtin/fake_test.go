@@ -71,7 +71,7 @@ func (t *fakeTree) Started() event.ProcessStarted {
 func (t *fakeTree) PIDs() []int             { t.mu.Lock(); defer t.mu.Unlock(); return t.pids }
 func (t *fakeTree) Exited() <-chan struct{} { return t.exited }
 func (t *fakeTree) Gone() <-chan struct{}   { return t.gone }
-func (t *fakeTree) Output(int) proc.Output  { return t.out }
+func (t *fakeTree) Output(int) proc.Output  { t.mu.Lock(); defer t.mu.Unlock(); return t.out }
 func (t *fakeTree) Keep(bool) error         { return nil }
 
 func (t *fakeTree) Exit() (proc.Exit, bool) {

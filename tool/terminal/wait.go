@@ -24,6 +24,10 @@ const (
 	mostBytes = 1 << 20
 	someBytes = 16 << 10 // of output that a call gives unless told otherwise
 	oneBinary = 1 << 10  // of an output that is no text
+
+	// goneBound is how long a tree of which nobody is seen may take to say that
+	// it is gone: more than its host needs for that.
+	goneBound = 2 * time.Second
 )
 
 // waits are the arguments that all waiting calls have.
@@ -132,6 +136,18 @@ func (t *terminal) settled(d time.Duration) bool {
 	case <-t.tree.Gone():
 		return true
 	case <-short.C:
+	}
+	if len(t.tree.PIDs()) > 0 {
+		return false
+	}
+	// Nobody is seen: the last words may be on their way still, and a look at
+	// processes that come and go may miss one.
+	proof := time.NewTimer(goneBound)
+	defer proof.Stop()
+	select {
+	case <-t.tree.Gone():
+		return true
+	case <-proof.C:
 		return len(t.tree.PIDs()) == 0 // whoever else holds the line is nobody's
 	}
 }
