@@ -60,6 +60,8 @@
 // ends with the stream and the writer's last call; and one while a guardian is
 // being made ready. In the group lane: a pump and a watch for each tree, a
 // waiter for its leader, and one while a time-out is enforced. [Host.Close]
-// waits for all of them, ten seconds at most. A guardian, a process of its own, has one that acts
-// and others that wait for it: for messages, the runtime's end, callers, output.
+// waits for all of them, ten seconds at most. A guardian, a process of its own,
+// has one that acts and others that wait for it: for messages, the runtime's
+// end, callers, output. One more makes the record of the leader's end durable
+// while others of the tree live on; the guardian's own end waits for it.
 package proc

@@ -192,10 +192,9 @@ func (g *guardian) tellLeader() {
 	g.pump.flush(drainBound)
 	g.write()
 	g.tell(kindExited, g.record)
-	if g.orphan && !g.keep {
-		return
+	if g.phase == phaseRunning { // else the whole tree's end is near, and its record is synced then
+		g.syncs.Go(g.sync) // whoever signals waits for no disk
 	}
-	g.sync()
 }
 
 // write leaves the record beside the spool.
@@ -254,6 +253,7 @@ func (g *guardian) leave() {
 			}
 		}
 	}
+	g.syncs.Wait()
 	g.sync()
 	g.stopListening()
 }

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -69,7 +70,8 @@ type guardian struct {
 
 	spool *spool
 	pump  *pump
-	live  int // descriptor of the live stream, -1 for none
+	syncs sync.WaitGroup // of the record of the leader's end
+	live  int            // descriptor of the live stream, -1 for none
 
 	limit, rung, again, giveUp *time.Timer
 	pause                      time.Duration

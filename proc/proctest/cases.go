@@ -65,6 +65,7 @@ func cases() []testCase {
 		{"a kept tree that ended meanwhile is adopted with its end", guarded, adoptionAfterEnd},
 		{"the guardian's death ends the tree", guarded, guardianDeath},
 		{"a stopped guardian is woken", guarded, stoppedGuardian},
+		{"a disk that does not answer holds up no kill", guarded, deafDisk},
 		{"recovery finds and ends what nobody kept", guarded, recovery},
 		{"a group's leader stays unreaped while the group lives", func(d Driver) bool { return !d.guarded() }, unreapedLeader},
 		{"many at once", nil, manyAtOnce},

@@ -119,3 +119,31 @@ func endedInTime(b *bench) {
 		}
 	}
 }
+
+// deafDisk has the making durable of the leader's end stick: what is to be
+// synced became a FIFO, which nobody opens for writing.
+func deafDisk(b *bench) {
+	s, let := b.late()
+	s.Argv[2] = "sleep 1000 & " + s.Argv[2]
+	tree := b.start(s)
+	out := s.Spool + ".out"
+	if err := os.Remove(out); err != nil {
+		b.Fatal(err)
+	}
+	if err := syscall.Mkfifo(out, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	defer func() {
+		f, err := os.OpenFile(out, os.O_RDWR, 0)
+		if err != nil {
+			b.Fatal(err)
+		}
+		Until(b, time.Minute, "the guardian's end", func() bool { return !proc.Alive(*tree.Started().Guardian) })
+		f.Close()
+	}()
+	let()
+	Within(b, time.Minute, "the leader's end", tree.Exited())
+	if st := tree.Stop(interrupt.Ladder{Bound: time.Minute}); !st.Gone || len(st.Survivors) > 0 {
+		b.Errorf("stop saw %+v", st)
+	}
+}
