@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/aymanbagabas/go-udiff"
 
@@ -28,6 +29,8 @@ type undo struct {
 	// Unknown is what the turns did besides, one line each: nobody recorded what
 	// it changed.
 	Unknown []string
+
+	sync func(root *os.Root, folder string) error // makes a folder's names durable
 }
 
 // fileState is one file as it is and as it shall be.
@@ -190,7 +193,7 @@ func (w writes) reversed(dir string) (*undo, error) {
 		return nil, usagef("leave out --files", "the session's workspace cannot be opened: %v", err)
 	}
 	defer root.Close()
-	u := &undo{dir: dir, files: map[string]*fileState{}, Unknown: w.unknown}
+	u := &undo{dir: dir, files: map[string]*fileState{}, Unknown: w.unknown, sync: syncFolder}
 	for _, text := range slices.Backward(w.diffs) {
 		changes, err := parseDiff(text)
 		if err != nil {
@@ -306,8 +309,9 @@ func (u *undo) Diff() string {
 	return b.String()
 }
 
-// Apply writes it: everything is checked and laid ready beside its place first,
-// then put there. Where that fails half-way, what was put there is taken back.
+// Apply writes it, durable when it returns: everything is checked and laid ready
+// beside its place first, then put there. Where that fails half-way, what was
+// put there is taken back.
 func (u *undo) Apply() (err error) {
 	root, err := os.OpenRoot(u.dir)
 	if err != nil {
@@ -327,8 +331,10 @@ func (u *undo) Apply() (err error) {
 			_ = root.Remove(temp) // most have found their place
 		}
 	}()
+	folders := map[string]bool{}
 	for _, name := range names {
 		f := u.files[name]
+		changed(root, path.Dir(name), folders)
 		if err = root.MkdirAll(path.Dir(name), 0o755); err == nil && f.shall {
 			ready[name], err = lay(root, name, f.then, f.mode)
 		}
@@ -339,16 +345,50 @@ func (u *undo) Apply() (err error) {
 			return fmt.Errorf("nothing was changed: %w", err)
 		}
 	}
-	for i, name := range names {
-		if err = place(root, name, ready[name]); err == nil {
-			continue
-		}
-		for _, done := range slices.Backward(names[:i]) {
-			err = errors.Join(err, place(root, done, old[done]))
-		}
-		return fmt.Errorf("the files are as they were: %w", err)
+	placed := 0
+	for ; placed < len(names) && err == nil; placed++ {
+		err = place(root, names[placed], ready[names[placed]])
 	}
-	return nil
+	if err != nil {
+		placed-- // the last one was not
+	}
+	for folder := range folders {
+		if err == nil {
+			err = u.sync(root, folder)
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	for _, done := range slices.Backward(names[:placed]) {
+		err = errors.Join(err, place(root, done, old[done]))
+	}
+	return fmt.Errorf("the files are as they were: %w", err)
+}
+
+// changed notes folder, in which a name will change, and those above it that will
+// be made for it.
+func changed(root *os.Root, folder string, into map[string]bool) {
+	for {
+		into[folder] = true
+		if _, err := root.Lstat(folder); err == nil || folder == "." {
+			return
+		}
+		folder = path.Dir(folder)
+	}
+}
+
+// syncFolder makes the names in a folder durable, where the system can.
+func syncFolder(root *os.Root, folder string) error {
+	d, err := root.Open(folder)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
 }
 
 // place puts what was laid ready at name, or takes name away where that is "".

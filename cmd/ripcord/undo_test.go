@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -295,5 +297,51 @@ func TestAChangeAtNoPlaceIsRefused(t *testing.T) {
 				t.Errorf("at %s: %q", at, was)
 			}
 		}
+	}
+}
+
+// proves RTY-10: each folder in which a name changed is made durable after the
+// change, those that were made for it and theirs, too; where that fails the files
+// are as they were.
+func TestTheFoldersOfWhatIsPutBackAreDurable(t *testing.T) {
+	gone, one, two := text("gone", ""), text("one", ""), text("two", "")
+	x := newTale(t)
+	x.turn(1, x.wrote(1, "a.txt", one, two), x.wrote(1, "in/b.txt", one, two), x.wrote(1, "far/away/gone.txt", gone, nil))
+	put(t, filepath.Join(x.dir, "a.txt"), *two)
+	put(t, filepath.Join(x.dir, "in", "b.txt"), *two)
+	undone := func() *undo {
+		u, err := RewindFiles(x.dir, x.recs, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	u := undone()
+	u.sync = func(*os.Root, string) error { return errors.New("the disk is gone") }
+	if err := u.Apply(); err == nil || !strings.Contains(err.Error(), "as they were") {
+		t.Errorf("without a sync: %v", err)
+	}
+	x.has("a.txt", *two)
+	x.has("in/b.txt", *two)
+	if err := os.RemoveAll(filepath.Join(x.dir, "far")); err != nil {
+		t.Fatal(err)
+	}
+	u = undone()
+	var synced []string
+	u.sync = func(root *os.Root, folder string) error {
+		for _, name := range []string{"a.txt", "in/b.txt", "far/away/gone.txt"} {
+			if b, err := fs.ReadFile(root.FS(), name); err != nil || strings.Contains(string(b), "two") {
+				t.Errorf("%s was synced before %s was in its place", folder, name)
+			}
+		}
+		synced = append(synced, folder)
+		return syncFolder(root, folder)
+	}
+	if err := u.Apply(); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(synced)
+	if want := []string{".", "far", "far/away", "in"}; !slices.Equal(synced, want) {
+		t.Errorf("synced %q, want %q", synced, want)
 	}
 }
