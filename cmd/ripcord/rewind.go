@@ -4,12 +4,15 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ripcord-go/ripcord/api"
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/turn"
 )
 
@@ -26,12 +29,14 @@ func rewindCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rewind SESSION", Short: "Hide a session's turns from one on", Args: cobra.ExactArgs(1),
 		Long: `Hide a session's turns from one on: the model does not see them any more. The
-journal keeps everything, and no file is touched.
+journal keeps everything. Without --files no file is touched. No other process
+may hold the session.
 
 With --files, in a git repository, what the hidden turns' calls of write, edit
-and apply_patch changed is shown in reverse, and applied after a confirmation:
-all of it or, where a file is not as they left it, nothing. What commands did
-is not known and stays.`,
+and apply_patch changed is shown in reverse, and written after a confirmation:
+all of it or, where a file is not as they left it, nothing. What commands did,
+and what was too large or no text, stays and is named. Without the confirmation
+neither files nor turns change: exit 5.`,
 		Example: `  ripcord rewind s_01                    the last turn
   ripcord rewind s_01 --turn 3 --restore  and its input waits again, to be edited
   ripcord rewind s_01 --turn 3 --files    also take back what was written to files`,
@@ -52,9 +57,9 @@ is not known and stays.`,
 	f := cmd.Flags()
 	chosen = f.Changed
 	f.IntVar(&w.turn, "turn", 0, "first turn to hide (default: the last one that is not hidden)")
-	f.BoolVar(&w.restore, "restore", false, "that turn's input waits again, held")
-	f.BoolVar(&w.files, "files", false, "also take back what the hidden turns wrote to files")
-	f.BoolVar(&w.yes, "yes", false, "with --files: do not ask")
+	f.BoolVar(&w.restore, "restore", false, "the input of the first hidden turn waits again, held, to be edited or sent")
+	f.BoolVar(&w.files, "files", false, "also take back what the hidden turns' write, edit and apply_patch changed, after a confirmation")
+	f.BoolVar(&w.yes, "yes", false, "with --files: write without asking")
 	f.BoolVar(&w.asJSON, "json", false, "one JSON object")
 	return cmd
 }
@@ -67,6 +72,9 @@ type rewound struct {
 	Unknown  []string      `json:"unknown"` // what the hidden turns did besides
 }
 
+// recordBound is how long the record may take that follows the files.
+const recordBound = 10 * time.Second
+
 func (a *app) rewind(ctx context.Context, svc api.Service, s api.SessionInfo, w rewinding) error {
 	done := rewound{Files: []string{}, Unknown: []string{}}
 	if w.files {
@@ -75,12 +83,23 @@ func (a *app) rewind(ctx context.Context, svc api.Service, s api.SessionInfo, w 
 			return err
 		}
 		done.Unknown = append(done.Unknown, u.Unknown...)
+		done.Files = append(done.Files, u.Names()...)
 		if err := a.putBack(ctx, u, w); err != nil {
 			return err
 		}
-		done.Files = append(done.Files, u.Names()...)
+		if len(done.Files) > 0 { // the record follows the files, whatever comes between
+			var release context.CancelFunc
+			ctx, release = interrupt.Cleanup(ctx, recordBound)
+			defer release()
+		}
 	}
 	got, err := svc.Rewind(ctx, api.RewindRequest{Session: s.ID, Turn: w.turn, Restore: w.restore, By: who()})
+	if err != nil && len(done.Files) > 0 {
+		e := *explain(err)
+		e.Message = "the files were put back, the turns are still visible: " + e.Message
+		e.Hint = fmt.Sprintf("`ripcord rewind %s --turn %d` hides them", s.ID, w.turn)
+		return &e
+	}
 	if err != nil {
 		return err
 	}
@@ -127,7 +146,8 @@ func (a *app) takenBack(ctx context.Context, svc api.Service, s api.SessionInfo,
 	return RewindFiles(l.Header.Cwd, recs, *from)
 }
 
-// putBack shows what will be written, asks, and writes it.
+// putBack shows what will be written, asks, and writes it, all or nothing. A stop
+// that comes before the writing is its error.
 func (a *app) putBack(ctx context.Context, u *undo, w rewinding) error {
 	for _, what := range u.Unknown {
 		a.say("stays as it is: %s", what)
@@ -136,8 +156,11 @@ func (a *app) putBack(ctx context.Context, u *undo, w rewinding) error {
 		a.say("the hidden turns wrote to no file that is not as it was")
 		return nil
 	}
-	if !w.asJSON {
+	switch {
+	case !w.asJSON:
 		a.print("%s", harmless(u.Diff()))
+	case !w.yes: // nobody is asked about what was not shown
+		a.note(harmless(u.Diff()))
 	}
 	switch {
 	case w.yes:
@@ -146,7 +169,13 @@ func (a *app) putBack(ctx context.Context, u *undo, w rewinding) error {
 		return exitError(exitBlocked)
 	case !a.confirmed(ctx, "Write this to "+u.Root()+"?"):
 		a.say("nothing was changed")
+		if err := context.Cause(ctx); err != nil { // it was a stop, not an answer
+			return err
+		}
 		return exitError(exitBlocked)
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
 	}
 	return u.Apply()
 }
