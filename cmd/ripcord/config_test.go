@@ -116,3 +116,26 @@ func TestTheRuntimeGetsTheGuardsAndBudgetsOfTheSettings(t *testing.T) {
 		t.Errorf("on this machine: %+v", g)
 	}
 }
+
+// proves GRD-08, GRD-09: a replay measures against what a turn here would have,
+// whoever names the provider: the files, the environment, or its key.
+func TestAReplayMeasuresAgainstWhatIsInForce(t *testing.T) {
+	file := put(t, filepath.Join(t.TempDir(), "config.toml"), "[providers.anthropic.guards.stall]\nidle='33s'\n[providers.local.guards.stall]\nidle='44s'\n")
+	for what, c := range map[string]struct {
+		env  map[string]string
+		want time.Duration
+	}{
+		"a variable": {map[string]string{"RIPCORD_PROVIDER": "anthropic", "RIPCORD_API_KEY": "k"}, 33 * time.Second},
+		"no key":     {map[string]string{"RIPCORD_PROVIDER": "anthropic"}, 33 * time.Second},
+		"a key":      {map[string]string{"ANTHROPIC_API_KEY": "k"}, 33 * time.Second},
+		"an address": {map[string]string{"RIPCORD_BASE_URL": "http://127.0.0.1:1/v1"}, 44 * time.Second},
+	} {
+		c.env["RIPCORD_CONFIG"] = file
+		a := &app{env: envOf(c.env), stops: newStops()}
+		a.flags.cwd = t.TempDir()
+		o, err := a.replayOptions(&replayFlags{}, "")
+		if err != nil || o.Stall.Idle != c.want {
+			t.Errorf("%s: idle %v (%v), want %v", what, o.Stall.Idle, err, c.want)
+		}
+	}
+}

@@ -12,9 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/config"
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/guard"
 	"github.com/ripcord-go/ripcord/guard/forensics"
+	"github.com/ripcord-go/ripcord/model"
 )
 
 func guardCmd(a *app) *cobra.Command {
@@ -33,14 +35,26 @@ type replayFlags struct {
 	idle   []time.Duration
 }
 
-// options are the numbers that are measured against: those in force here.
+// replayOptions are the numbers that are measured against: those that a turn here
+// would have.
 func (a *app) replayOptions(fl *replayFlags, k forensics.Kind) (forensics.Options, error) {
 	set, err := a.inForce(true)
 	if err != nil {
 		return forensics.Options{}, err
 	}
-	g := guards(set, set.Provider, set.BaseURL)
+	provider, baseURL := a.wouldAsk(set)
+	g := guards(set, provider, baseURL)
 	return forensics.Options{Stall: g.Stall, Calls: g.Calls, Loop: g.Loop, Off: g.NoWake || g.OnStall == guard.Off, Idle: fl.idle, Kind: k}, nil
+}
+
+// wouldAsk is whom a turn here would ask. Nobody is asked for it.
+func (a *app) wouldAsk(set *config.Settings) (provider, baseURL string) {
+	unasked := model.Peers{First: func(string, string) (string, error) { return "any", nil }}
+	c, err := model.Choose(set.Value, a.modelChoice(), false, unasked)
+	if err != nil { // no turn could begin; what is set counts all the same
+		return set.Value("RIPCORD_PROVIDER"), set.Value("RIPCORD_BASE_URL")
+	}
+	return c.Provider, c.BaseURL
 }
 
 func guardReplay(a *app) *cobra.Command {
