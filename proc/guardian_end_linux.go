@@ -10,6 +10,7 @@ import (
 
 const (
 	orphanGrace  = 200 * time.Millisecond // the most that a tree gets when its runtime died
+	hearBound    = 50 * time.Millisecond  // for what a dead runtime had said
 	drainBound   = time.Second            // for what is in the pipe when the tree is gone
 	settleLooks  = 12
 	settleStep   = 30 * time.Microsecond

@@ -212,6 +212,7 @@ func (g *guardian) step() bool {
 		g.take(f)
 	case n := <-g.owner:
 		if n == g.watch {
+			g.hearOut()
 			g.runtimeDied()
 		}
 	case <-g.ended:
@@ -256,13 +257,29 @@ func (g *guardian) take(f frame) {
 		g.how = firstHow(g.how, HowStopped)
 		g.force()
 	case kindKeep:
-		want, err := decode[bool](f)
+		want, err := decode[keepWish](f)
 		if err == nil {
-			err = g.setKeep(want)
+			err = g.setKeep(want.Keep)
 		}
-		g.tell(kindKept, text(err))
+		g.tell(kindKept, keepAnswer{want.N, text(err)})
 	case kindEnd:
 		g.letGo()
+	}
+}
+
+// hearOut takes what a runtime said before it died: the news of its death comes
+// by another way and may be faster. It is not waited for long, since somebody
+// else may hold the runtime's end of the connection.
+func (g *guardian) hearOut() {
+	limit := time.NewTimer(hearBound)
+	defer limit.Stop()
+	for g.ctl != nil && g.phase != phaseIdle { // nothing is begun for the dead
+		select {
+		case f := <-g.frames:
+			g.take(f)
+		case <-limit.C:
+			return
+		}
 	}
 }
 

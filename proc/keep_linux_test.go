@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,9 +18,7 @@ import (
 // left of it is ended with the test.
 func keepable(t *testing.T, h proc.Host, script string) (proc.Tree, proc.Spec, proctest.Mark) {
 	t.Helper()
-	m := new(proctest.Marks).New("keep")
-	s := proc.Spec{Owner: "call", ID: "call/keep", Argv: []string{"sh", "-c", script}, Dir: t.TempDir(),
-		Env: append(proc.Environ(os.Environ(), nil), m.Env()), Spool: filepath.Join(t.TempDir(), "spool")}
+	s, m := keepSpec(t, script)
 	tree, err := h.Start(context.Background(), s)
 	if err != nil {
 		t.Fatal(err)
@@ -26,6 +26,50 @@ func keepable(t *testing.T, h proc.Host, script string) (proc.Tree, proc.Spec, p
 	t.Cleanup(func() { proc.End(tree.Started(), interrupt.Ladder{Bound: time.Minute}) })
 	proctest.Until(t, time.Minute, "it runs", func() bool { return len(m.Alive()) == 1 })
 	return tree, s, m
+}
+
+func keepSpec(t *testing.T, script string) (proc.Spec, proctest.Mark) {
+	m := new(proctest.Marks).New("keep")
+	return proc.Spec{Owner: "call", ID: "call/keep", Argv: []string{"sh", "-c", script}, Dir: t.TempDir(),
+		Env: append(proc.Environ(os.Environ(), nil), m.Env()), Spool: filepath.Join(t.TempDir(), "spool")}, m
+}
+
+// A wish to keep a tree that was given up because its guardian did not answer is
+// not in force when the guardian hears of it at last, though its runtime is dead
+// by then.
+//
+// proves PRC-01, PRC-04
+func TestAKeepThatWasGivenUpIsNotInForce(t *testing.T) {
+	s, m := keepSpec(t, "exec sleep 1000")
+	r := proctest.StartUnheard(t, guardianLane(), s)
+	t.Cleanup(func() { proc.End(r.Tree, interrupt.Ladder{Bound: time.Minute}) })
+	r.Kill()
+	_ = syscall.Kill(r.Tree.Guardian.PID, syscall.SIGCONT)
+	proctest.Until(t, time.Minute, "the tree's end", m.None)
+	proctest.Until(t, time.Minute, "the guardian's end", func() bool { return !proc.Alive(*r.Tree.Guardian) })
+}
+
+// Wishes to keep a tree and not to, at once: what is said last to have been done
+// is what is in force, and no answer is taken for another's.
+//
+// proves PRC-01
+func TestWishesToKeepDoNotCross(t *testing.T) {
+	h := guardianLane().Host(t)
+	defer h.Close()
+	tree, s, _ := keepable(t, h, "exec sleep 1000")
+	var all sync.WaitGroup
+	for i := range 40 {
+		all.Go(func() {
+			if err := tree.Keep(i%2 == 0); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if _, err := os.Stat(s.Spool + ".sock"); tree.Started().Keep != (err == nil) {
+		t.Errorf("said to be kept %v, the guardian's door: %v", tree.Started().Keep, err)
+	}
+	tree.Stop(interrupt.Ladder{Bound: time.Minute})
 }
 
 // A tree that is adopted at the moment that its host closes is left to its

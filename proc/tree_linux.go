@@ -29,10 +29,13 @@ type tree struct {
 	begun  chan struct{} // closed: the command runs, or failed to start
 	exited chan struct{}
 	gone   chan struct{}
-	fed    chan struct{} // closed: no live output will come
-	writes writes        // the feed's
-	over   chan struct{} // closed: serve has returned
-	kept   chan string   // answers to keep
+	fed    chan struct{}   // closed: no live output will come
+	writes writes          // the feed's
+	over   chan struct{}   // closed: serve has returned
+	kept   chan keepAnswer // the latest
+
+	keeping sync.Mutex // one Keep at a time
+	wishes  int        // of Keep, so far; keeping's
 
 	mu sync.Mutex
 	st treeState
@@ -93,7 +96,7 @@ func newTree(h *guardianHost, ctl *net.UnixConn) *tree {
 	return &tree{
 		host: h, ctl: ctl,
 		ready: make(chan struct{}), begun: make(chan struct{}), exited: make(chan struct{}),
-		gone: make(chan struct{}), fed: make(chan struct{}), over: make(chan struct{}), kept: make(chan string, 1),
+		gone: make(chan struct{}), fed: make(chan struct{}), over: make(chan struct{}), kept: make(chan keepAnswer, 1),
 	}
 }
 
@@ -176,11 +179,12 @@ func (t *tree) hear(f frame) {
 			s.gone = s.gone || f.kind == kindGone
 		})
 	case kindKept:
-		why, _ := decode[string](f)
+		a, _ := decode[keepAnswer](f)
 		select {
-		case t.kept <- why:
+		case <-t.kept: // one that nobody waited for
 		default:
 		}
+		t.kept <- a // there is room: nobody else puts anything in
 	}
 }
 
@@ -349,29 +353,42 @@ func (t *tree) wake() {
 }
 
 func (t *tree) Keep(keep bool) error {
+	t.keeping.Lock()
+	defer t.keeping.Unlock()
 	st := t.state()
 	if st.gone || st.dead {
 		return errors.New("keep: the tree is gone")
 	}
-	select {
-	case <-t.kept: // an answer that nobody waited for
-	default:
-	}
-	if err := send(t.ctl, kindKeep, keep); err != nil {
+	if err := t.wish(keep); err != nil {
 		return fmt.Errorf("keep: the guardian does not answer: %w", err)
 	}
-	limit := time.NewTimer(2 * time.Second)
+	limit := time.NewTimer(keepBound)
 	defer limit.Stop()
-	select {
-	case why := <-t.kept:
-		if why != "" {
-			return fmt.Errorf("keep: %s", why)
+	for {
+		select {
+		case a := <-t.kept:
+			switch {
+			case a.N != t.wishes:
+				continue // to a wish that was given up
+			case a.Why != "":
+				return fmt.Errorf("keep: %s", a.Why)
+			}
+			t.change(func(s *treeState) { s.started.Keep = keep })
+			return nil
+		case <-t.gone:
+			return errors.New("keep: the tree is gone")
+		case <-limit.C:
+			// It will hear of both: what nobody knows of must not be in force.
+			_ = t.wish(st.started.Keep)
+			return errors.New("keep: the guardian does not answer")
 		}
-		t.change(func(s *treeState) { s.started.Keep = keep })
-		return nil
-	case <-t.gone:
-		return errors.New("keep: the tree is gone")
-	case <-limit.C:
-		return errors.New("keep: the guardian does not answer")
 	}
+}
+
+// keepBound is how long a guardian may take to answer.
+const keepBound = 2 * time.Second
+
+func (t *tree) wish(keep bool) error {
+	t.wishes++
+	return send(t.ctl, kindKeep, keepWish{t.wishes, keep})
 }

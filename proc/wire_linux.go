@@ -25,7 +25,7 @@ const (
 	kindOrder kind = 'o' // the order's last piece, with descriptors
 	kindAsk   kind = 'a' // first rung
 	kindForce kind = 'f' // last rung
-	kindKeep  kind = 'k' // body: bool; answered by kindKept
+	kindKeep  kind = 'k' // body: keepWish; answered by kindKept
 	kindEnd   kind = 'c' // let go of the pipe that is the command's input
 
 	// from the guardian
@@ -34,7 +34,7 @@ const (
 	kindFailed  kind = 'x' // body: string, nothing runs
 	kindExited  kind = 'e' // body: ExitRecord; the leader's end
 	kindGone    kind = 'g' // body: ExitRecord; nothing is left
-	kindKept    kind = 'K' // body: string, empty for yes
+	kindKept    kind = 'K' // body: keepAnswer
 	kindHello   kind = 'h' // to a new runtime; body: hello, with what is held
 )
 
@@ -68,6 +68,18 @@ type hello struct {
 	Started event.ProcessStarted
 	Exit    *ExitRecord
 	TTY     bool // what is held, if anything, is a terminal's master
+}
+
+// keepWish says whether a tree is to outlive its runtime. Wishes are numbered,
+// so that an answer which nobody waits for any more is not taken for another's.
+type keepWish struct {
+	N    int
+	Keep bool
+}
+
+type keepAnswer struct {
+	N   int
+	Why string // not; empty for yes
 }
 
 type frame struct {

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,6 +38,7 @@ type runtimeJob struct {
 	Group  bool
 	Spec   proc.Spec
 	Keep   bool
+	Deaf   bool // its guardian is stopped, and does not hear that it is to keep
 	Hold   Hold
 }
 
@@ -58,7 +61,14 @@ func beRuntime(job string) error {
 	if err != nil {
 		return err
 	}
-	if j.Keep {
+	if j.Deaf {
+		if err := syscall.Kill(tree.Started().Guardian.PID, syscall.SIGSTOP); err != nil {
+			return err
+		}
+		if tree.Keep(true) == nil {
+			return errors.New("a stopped guardian keeps")
+		}
+	} else if j.Keep {
 		if err := tree.Keep(true); err != nil {
 			return err
 		}
@@ -81,6 +91,13 @@ type Runtime struct {
 func StartRuntime(t testing.TB, d Driver, spec proc.Spec, keep bool) *Runtime {
 	t.Helper()
 	return startRuntime(t, d, runtimeJob{Spec: spec, Keep: keep})
+}
+
+// StartUnheard is StartRuntime with a guardian that was stopped and has not
+// heard that it is to keep the tree.
+func StartUnheard(t testing.TB, d Driver, spec proc.Spec) *Runtime {
+	t.Helper()
+	return startRuntime(t, d, runtimeJob{Spec: spec, Deaf: true})
 }
 
 func startRuntime(t testing.TB, d Driver, job runtimeJob) *Runtime {
