@@ -24,6 +24,7 @@ type job struct {
 	id      event.JobID
 	process tool.Process
 	keep    bool
+	keeping sync.Mutex    // one Keep at a time, so that deeds and records are of one order
 	by      string        // who ended it
 	done    chan struct{} // closed when its watcher has ended: its end is recorded, or left to recovery
 }
@@ -156,14 +157,16 @@ func (l *Live) Kill(id event.JobID, by string) error {
 // Keep says whether a job outlives the session and the runtime.
 func (l *Live) Keep(ctx context.Context, id event.JobID, keep bool) error {
 	l.jobs.mu.Lock()
-	j, was := l.jobs.running[id], false
-	if j != nil {
-		was = j.keep
-	}
+	j := l.jobs.running[id]
 	l.jobs.mu.Unlock()
 	if j == nil {
 		return ErrNoJob
 	}
+	j.keeping.Lock()
+	defer j.keeping.Unlock()
+	l.jobs.mu.Lock()
+	was := j.keep
+	l.jobs.mu.Unlock()
 	if err := j.process.Keep(keep); err != nil {
 		return err
 	}
