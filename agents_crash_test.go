@@ -304,7 +304,7 @@ func TestADeathBetweenTwoJournalsIsToldAsEachHasIt(t *testing.T) {
 //
 // proves TOL-23, LOG-15, REC-01
 func TestAJournalThatCannotBeHadKeepsNobodyFromItsParent(t *testing.T) {
-	b := newBench(t, said("a person's", "text so far\nhang")+crashtest.AgentTree(2, "touch up; echo $$ >>pids; sleep 300"), withBash(t), withAgents)
+	b := newBench(t, said("a person's", "text so far\nhang")+crashtest.AgentTree(2, "echo $$ >>pids; touch up; sleep 300"), withBash(t), withAgents)
 	b.die("level 0 please", func() bool { _, err := os.Stat(filepath.Join(b.cwd, "up")); return err == nil && len(b.trunk()) == 3 })
 	b.until("guardians have ended the processes", func() bool { return len(alive(b.pids("pids")...)) == 0 })
 	left := map[event.SessionID][]string{}

@@ -167,7 +167,7 @@ func TestWhatFollowsASubAgentsTurnBelongsToItsWork(t *testing.T) {
 	t.Run("a wake", func(t *testing.T) {
 		b := newBench(t, ask+said("write the page", cutCall("w1", 20_000))+
 			"answer if user \"was cut in the arguments\"\ntext Behind the wake.\nfinish stop\n"+rest,
-			withBash(t), withAgents, stalls(10*time.Second, 300*time.Millisecond, 100*time.Millisecond, time.Millisecond))
+			withBash(t), withAgents, stalls(time.Minute, 600*time.Millisecond, 100*time.Millisecond, time.Millisecond))
 		res := b.run("please go")
 		b.outcome(res, event.TurnCompleted)
 		kid := b.kids()[0]

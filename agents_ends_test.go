@@ -146,7 +146,8 @@ func TestASubAgentsQuestionIsPutToTheParentsPeople(t *testing.T) {
 			return err == nil && len(st.Approvals) == 0
 		})
 		b.stale(q)
-		if b.recorded(event.TypeApprovalVoided) != 1 || b.recorded(event.TypeCallEnded) != 0 {
+		b.until("that is recorded", func() bool { return b.recorded(event.TypeApprovalVoided) == 1 })
+		if b.recorded(event.TypeCallEnded) != 0 {
 			t.Errorf("%s", b.types())
 		}
 		if err := os.WriteFile(filepath.Join(b.cwd, "on"), nil, 0o600); err != nil {

@@ -178,7 +178,7 @@ func sessions(b *bench) []api.SessionInfo {
 }
 
 // stubborn is a command that nothing but KILL ends, with what escapes a group.
-const stubborn = "trap '' TERM INT; echo $$ >>pids; (trap '' TERM; echo half of it; sleep 300) & echo $! >>pids; setsid sleep 300 & echo $! >>pids; : >up; while :; do sleep 0.05; done"
+const stubborn = "trap '' TERM INT; echo half of it; echo $$ >>pids; (trap '' TERM; sleep 300) & echo $! >>pids; setsid sleep 300 & echo $! >>pids; : >up; while :; do sleep 0.05; done"
 
 func (b *bench) up(n int) {
 	b.Helper()
@@ -262,8 +262,7 @@ func TestOnePressStopsATreeOfThreeLevelsAsAWhole(t *testing.T) {
 // proves TOL-23, PRC-03, IFC-05, B084
 func TestTheSecondPressForcesAllLevels(t *testing.T) {
 	b := newBench(t, crashtest.AgentTree(3, stubborn), withAgents, func(c *ripcord.Config) {
-		withBash(t)(c)
-		c.Tools = append(builtin.TaskTools(), builtin.Tools(builtin.Options{Host: c.Host, Grace: 10 * time.Minute})...)
+		withGrace(t, 10*time.Minute)(c)
 	})
 	id := b.submit("level 0 please")
 	b.up(3)

@@ -161,10 +161,7 @@ func TestACommandThatADeathLeftRunningIsEndedAndCalledUnknown(t *testing.T) {
 	})
 	// The next process finds what this one had written; this one is not dead, so
 	// its folder is copied as a death at this moment would leave it.
-	copied := b.TempDir()
-	if err := os.CopyFS(copied, os.DirFS(b.root)); err != nil {
-		t.Fatal(err)
-	}
+	copied := b.copied()
 	other := &bench{T: t, ctx: b.ctx, root: copied, cwd: b.cwd, server: b.server, cfg: b.cfg}
 	other.start()
 	t.Cleanup(other.end)

@@ -80,7 +80,7 @@ func TestAnApprovalIsAskedRecordedAndBoundToItsCall(t *testing.T) {
 		began := time.Now()
 		b.esc(id)
 		res := b.wait(id)
-		if took := time.Since(began); took > 20*time.Second {
+		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("it took %v", took)
 		}
 		b.outcome(res, event.TurnAborted)

@@ -74,12 +74,13 @@ func wakes(t *testing.T, b *bench) (out []event.GuardWake) {
 //
 // proves GRD-01, GRD-02, GRD-03, GRD-04, GRD-08, LOG-08
 func TestThreeStallsAtOnePlaceEndInASkeletonAndEdits(t *testing.T) {
+	t.Parallel() // it waits most of its time
 	b := newBench(t, answers(cutCall("w1", 30_807), cutCall("w2", 30_806), cutCall("w3", 30_807),
 		toolCall("write", "w4", map[string]string{"path": "page.md", "content": "# Page\n\nTODO\n"})+"finish tool",
 		toolCall("edit", "e1", map[string]string{"path": "page.md", "old": "TODO", "new": "first part\n\nTODO"})+"finish tool",
 		toolCall("edit", "e2", map[string]string{"path": "page.md", "old": "\n\nTODO", "new": ", second part"})+"finish tool",
 		"text Written in pieces.\nfinish stop"),
-		withBash(t), stalls(10*time.Second, 300*time.Millisecond, 100*time.Millisecond, time.Millisecond))
+		withBash(t), stalls(time.Minute, 600*time.Millisecond, 100*time.Millisecond, time.Millisecond))
 	b.outcome(b.run("write the page"), event.TurnStalled)
 	b.until("it is written in pieces", func() bool { st, err := b.rt.Status(b.ctx, b.id); return err == nil && !st.Running && st.Turn == 4 })
 	st, err := b.rt.Status(b.ctx, b.id)
@@ -162,16 +163,17 @@ func TestAnEscAtTheStallsPlaceWakesNothing(t *testing.T) {
 //
 // proves GRD-01, GRD-04, TRN-10, B054, B057, B061
 func TestSilenceIsSaidWithItsLimitAndItsPlace(t *testing.T) {
-	limits := stalls(150*time.Millisecond, 100*time.Millisecond, time.Second, time.Second)
+	t.Parallel() // it waits most of its time
 	for name, c := range map[string]struct {
 		script, limit string
+		first, idle   time.Duration // the other one does not run out, however slow the machine is
 		requests      int
 		words         []string
 	}{
-		"before the first event": {"default\n  headers\n  hang\n", "first_event", 4, []string{"no first event", "limit 150ms"}},
-		"behind one":             {"default\n  text the same forty characters each time, yes\n  hang\n", "idle", 2, []string{"limit 100ms", "same place"}},
+		"before the first event": {"default\n  headers\n  hang\n", "first_event", 100 * time.Millisecond, time.Minute, 4, []string{"no first event", "limit 100ms"}},
+		"behind one":             {"default\n  text the same forty characters each time, yes\n  hang\n", "idle", time.Minute, 200 * time.Millisecond, 2, []string{"limit 200ms", "same place"}},
 	} {
-		b := newBench(t, c.script, limits)
+		b := newBench(t, c.script, stalls(c.first, c.idle, time.Second, time.Second))
 		res := b.run("go")
 		b.outcome(res, event.TurnStalled)
 		if n := len(b.server.Requests()); n != c.requests {
@@ -203,17 +205,18 @@ func TestSilenceIsSaidWithItsLimitAndItsPlace(t *testing.T) {
 //
 // proves GRD-01, MOD-02, B056, B057
 func TestThinkingAndArgumentsAreNoSilence(t *testing.T) {
-	slow := func(step string) string { return strings.Repeat(step+"\n  wait 60ms\n", 14) }
+	t.Parallel()                                                                            // it waits most of its time
+	slow := func(step string) string { return strings.Repeat(step+"\n  wait 100ms\n", 14) } // longer than the limit in all
 	for name, script := range map[string]string{
 		"reasoning": "answer\n" + slow("  reasoning x") + "  text done\n  finish stop\n",
 		"arguments": "answer\n  call bash c1\n  args {\"command\":\"true #\n" + slow("  args x") + "  args \"\\\"}\"\n  end\n  finish tool\nanswer\n  text done\n  finish stop\n",
-		"a start":   "answer\n  headers\n  wait 700ms\n  text done\n  finish stop\n",
+		"a start":   "answer\n  headers\n  wait 1400ms\n  text done\n  finish stop\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			limits := stalls(10*time.Second, 400*time.Millisecond, time.Second, time.Second)
+			limits := stalls(time.Minute, time.Second, time.Second, time.Second)
 			if name == "a start" {
-				limits = stalls(-1, 400*time.Millisecond, time.Second, time.Second)
+				limits = stalls(-1, time.Second, time.Second, time.Second)
 			}
 			b := newBench(t, script, withBash(t), limits)
 			res := b.run("go")

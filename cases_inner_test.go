@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -45,10 +44,7 @@ func TestACommandOfAScriptThatADeathLeftRunningIsEndedAndTold(t *testing.T) {
 	b.until("it runs and is recorded", func() bool {
 		return b.recorded(event.TypeProcessStarted) == 1 && len(b.pids("pids")) == 1 && bytes.Contains(b.spool("c1.1.out"), []byte("half of it"))
 	})
-	copied := b.TempDir()
-	if err := os.CopyFS(copied, os.DirFS(b.root)); err != nil {
-		t.Fatal(err)
-	}
+	copied := b.copied()
 	other := &bench{T: t, ctx: b.ctx, root: copied, cwd: b.cwd, server: b.server, cfg: b.cfg}
 	other.start()
 	t.Cleanup(other.end)

@@ -35,26 +35,7 @@ func (b *bench) asked(text string) int { return strings.Count(b.lastRequest(), t
 func (b *bench) dies() *bench {
 	b.Helper()
 	next := *b
-	next.root = b.TempDir()
-	from := filepath.Join(b.root, "sessions", string(b.id))
-	to := filepath.Join(next.root, "sessions", string(b.id))
-	err := filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() && !d.IsDir() {
-			return err
-		}
-		rel, _ := filepath.Rel(from, path)
-		if d.IsDir() {
-			return os.MkdirAll(filepath.Join(to, rel), 0o700)
-		}
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(to, rel), raw, 0o600)
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	next.root = b.copied()
 	next.cfg.Host = nil // its processes are not ours to look for
 	next.start()
 	b.Cleanup(next.end)

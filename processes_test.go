@@ -64,10 +64,7 @@ func TestAHooksProcessIsSeenRecordedAndRecovered(t *testing.T) {
 		t.Errorf("%+v", jobs)
 	}
 
-	copied := b.TempDir() // what a death would leave now
-	if err := os.CopyFS(copied, os.DirFS(b.root)); err != nil {
-		t.Fatal(err)
-	}
+	copied := b.copied() // what a death would leave now
 	other := &bench{T: t, ctx: b.ctx, root: copied, cwd: b.cwd, server: b.server, cfg: b.cfg}
 	other.start()
 	t.Cleanup(other.end)

@@ -27,8 +27,8 @@ import (
 	"github.com/ripcord-go/ripcord/turn"
 )
 
-// patience bounds what is not supposed to take time.
-const patience = 20 * time.Second
+// patience bounds what is not supposed to take time, however slow the machine.
+const patience = time.Minute
 
 // bench is a runtime on files, with real processes, in front of the scripted
 // server in strict mode.
@@ -46,7 +46,7 @@ type bench struct {
 func newBench(t *testing.T, script string, change ...func(*ripcord.Config)) *bench {
 	t.Helper()
 	b := &bench{T: t, root: t.TempDir(), cwd: t.TempDir()}
-	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*patience)
 	t.Cleanup(cancel)
 	b.ctx = ctx
 	sc, err := scripted.Parse(script)
@@ -73,7 +73,10 @@ func newBench(t *testing.T, script string, change ...func(*ripcord.Config)) *ben
 }
 
 // withBash gives the runtime the tools that are built in, on real processes.
-func withBash(t *testing.T) func(*ripcord.Config) {
+func withBash(t *testing.T) func(*ripcord.Config) { return withGrace(t, 300*time.Millisecond) }
+
+// withGrace is withBash with so much time between TERM and KILL.
+func withGrace(t *testing.T, grace time.Duration) func(*ripcord.Config) {
 	return func(c *ripcord.Config) {
 		h, err := proc.NewHost(proc.Options{Scratch: t.TempDir()})
 		if err != nil {
@@ -85,7 +88,7 @@ func withBash(t *testing.T) func(*ripcord.Config) {
 			}
 		})
 		c.Host = h
-		c.Tools = append(c.Tools, builtin.Tools(builtin.Options{Host: h, Grace: 300 * time.Millisecond})...)
+		c.Tools = append(c.Tools, builtin.Tools(builtin.Options{Host: h, Grace: grace})...)
 		c.Limits.JobGrace = 300 * time.Millisecond
 	}
 }
@@ -187,21 +190,60 @@ func (b *bench) until(what string, ok func() bool) {
 	}
 }
 
-// streams waits until a piece of the answer, of the given kind, can be seen: live,
-// or in the journal if it came before anybody looked.
+// streams waits until a piece of the running turn's answer, of the given kind, can
+// be seen: live, or in the journal if it came before anybody looked.
 func (b *bench) streams(kind event.ChunkKind) {
 	b.Helper()
+	st, err := b.rt.Status(b.ctx, b.id)
+	if err != nil {
+		b.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	for f, err := range b.rt.Follow(ctx, b.id, 0, true) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if f.Live != nil && f.Live.Kind == api.LiveKind(kind) || f.Record != nil && f.Record.Type == event.TypeChunk && strings.Contains(string(f.Record.Data), `"chunk_kind":"`+string(kind)+`"`) {
+		if f.Live != nil && f.Live.Kind == api.LiveKind(kind) || f.Record != nil && f.Record.Type == event.TypeChunk && f.Record.Turn >= st.Turn && strings.Contains(string(f.Record.Data), `"chunk_kind":"`+string(kind)+`"`) {
 			return
 		}
 	}
 	b.Fatalf("no %s was ever seen\n%s", kind, b.types())
+}
+
+// copied is the data folder as a death at this moment would leave it. What is
+// renamed or removed meanwhile, such as a snapshot that is being written, is not
+// in it.
+func (b *bench) copied() string {
+	b.Helper()
+	to := b.TempDir()
+	err := filepath.WalkDir(b.root, func(path string, d os.DirEntry, err error) error {
+		if errors.Is(err, os.ErrNotExist) && path != b.root {
+			return nil
+		}
+		if err != nil || !d.Type().IsRegular() && !d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(b.root, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return os.MkdirAll(filepath.Join(to, rel), 0o700)
+		}
+		raw, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, rel), raw, 0o600)
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return to
 }
 
 // journal is the file, as another process reads it.

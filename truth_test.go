@@ -40,7 +40,16 @@ func TestClosingWaitsForWhatIsBeingOpened(t *testing.T) {
 	<-opening
 	closed := make(chan error, 1)
 	go func() { closed <- rt.Close(ctx) }()
-	time.AfterFunc(20*time.Millisecond, func() { close(goOn) })
+	var refused *api.Error
+	for { // until it closes: nothing else is opened then
+		if _, err := rt.Open(ctx, api.OpenRequest{ID: "s_none"}); errors.As(err, &refused) && refused.Code == event.FailUsage {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatal("it does not begin to close")
+		}
+	}
+	close(goOn)
 	s := <-opened
 	if err := <-closed; err != nil {
 		t.Error(err)
@@ -52,7 +61,6 @@ func TestClosingWaitsForWhatIsBeingOpened(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Error(err)
 	}
-	var refused *api.Error
 	if _, err := rt.Open(ctx, api.OpenRequest{}); !errors.As(err, &refused) || refused.Code != event.FailUsage {
 		t.Errorf("a closed runtime opens: %v", err)
 	}
