@@ -20,6 +20,7 @@ func interruptCmd(a *app) *cobra.Command {
 	var input string
 	var turn int
 	var force, drop bool
+	var chosen func(flag string) bool
 	cmd := &cobra.Command{
 		Use: "interrupt SESSION", Short: "Stop a session's turn from another terminal", Args: cobra.ExactArgs(1),
 		Long: `Stop a session's turn from another terminal. It prints {"state":"stopping"} or
@@ -29,8 +30,11 @@ input is held unless --drop-queue is given.`,
   ripcord interrupt s_01 --turn 3          only if that is the turn
   ripcord interrupt s_01 --force           skip every grace`,
 		RunE: a.plain(func(ctx context.Context, args []string) error {
-			if turn < 0 {
+			if turn < 0 || turn == 0 && chosen("turn") {
 				return usagef("turns count from 1", "--turn %d is no turn", turn)
+			}
+			if input == "" && chosen("input") { // it would stop whatever runs
+				return usagef("leave --input out to stop whatever runs", "--input names no input")
 			}
 			got, err := a.interrupt(ctx, args[0], api.InterruptRequest{
 				Input: event.InputID(input), Turn: turn, Force: force, KeepInbox: !drop,
@@ -44,6 +48,7 @@ input is held unless --drop-queue is given.`,
 		}),
 	}
 	f := cmd.Flags()
+	chosen = f.Changed
 	f.StringVar(&input, "input", "", "only the turn that processes this input")
 	f.IntVar(&turn, "turn", 0, "only this turn")
 	f.BoolVar(&force, "force", false, "skip every grace: kill now")

@@ -70,6 +70,9 @@ func strict(cmd *cobra.Command) {
 			if err := check(c, args); err != nil {
 				return usagef("see `"+c.CommandPath()+" --help`", "%v", err)
 			}
+			if _, what, _ := strings.Cut(c.Use, " "); len(args) > 0 && args[0] == "" && namesSession(what) {
+				return usagef("`ripcord sessions list` shows what there is", "no session is named")
+			}
 			return nil
 		}
 	}
@@ -90,6 +93,13 @@ func strict(cmd *cobra.Command) {
 			return usagef("use one of "+strings.Join(names, ", "), "%s: %s", c.CommandPath(), what)
 		}
 	}
+}
+
+// namesSession reports whether a verb's first argument is a session: an empty one,
+// such as a variable that is not set, must not mean a new session or all.
+func namesSession(args string) bool {
+	first, _, _ := strings.Cut(strings.Trim(args, "[]"), " ")
+	return first == "ID" || first == "SESSION"
 }
 
 // laterCmds are verbs whose names are taken and that are not here yet: each is

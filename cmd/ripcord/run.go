@@ -70,6 +70,9 @@ blocked and the exit code is 5. An interrupted run still prints its result.`,
 			if latest && session != "" {
 				return usagef("give one of them", "--continue and --session both name a session")
 			}
+			if session == "" && cmd.Flags().Changed("session") { // it would be a new one
+				return usagef("leave --session out for a new one; `ripcord sessions list` shows what there is", "--session names no session")
+			}
 			var err error
 			if j.prompt, err = a.promptOf(args); err != nil {
 				return err

@@ -70,6 +70,21 @@ func TestWrongUseIsRefusedWithOneSentence(t *testing.T) {
 	}
 }
 
+// proves CLI-01, IFC-06: a name that is empty, such as that of a variable which is
+// not set, is never taken for a new session, for all, or for whatever runs.
+func TestAnEmptyNameIsRefused(t *testing.T) {
+	for _, args := range [][]string{
+		{"run", "a", "--session", ""}, {"run", "a", "--session="}, {"continue", ""}, {"retry", ""}, {"compact", ""}, {"resume", ""}, {"interrupt", ""},
+		{"interrupt", "s_1", "--turn", "0"}, {"interrupt", "s_1", "--input", ""}, {"rewind", ""}, {"fork", ""}, {"send", "", "words"},
+		{"jobs", "list", ""}, {"sessions", "rm", ""}, {"sessions", "show", ""}, {"log", "show", ""},
+	} {
+		code, out, err := cli(t, args...)
+		if code != exitUsage || out != "" || !strings.Contains(err, "names no") && !strings.Contains(err, "no session is named") && !strings.Contains(err, "count from 1") {
+			t.Errorf("ripcord %q: exit %d, %q, %q", args, code, out, err)
+		}
+	}
+}
+
 // proves CLI-03: help with examples on every verb.
 func TestEveryVerbHasHelpWithExamples(t *testing.T) {
 	var visit func(c *cobra.Command)
