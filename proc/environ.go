@@ -12,6 +12,7 @@ import (
 func DefaultDeny() []string {
 	return []string{
 		"RIPCORD_API_KEY", "RIPCORD_GUARDIAN*",
+		"API_KEY", "APIKEY", "TOKEN", "ACCESS_KEY*", "PRIVATE_KEY*",
 		"*_API_KEY", "*_APIKEY", "*_TOKEN", "*_ACCESS_KEY*", "*_PRIVATE_KEY*",
 		"*SECRET*", "*PASSWORD*", "*PASSWD*", "*CREDENTIAL*", "AWS_*", "*_DSN", "DATABASE_URL",
 	}

@@ -153,6 +153,7 @@ func TestEnvironHidesSecretsAndQuietsCommands(t *testing.T) {
 		"PATH=/bin", "HOME=/home/x", "SSH_AUTH_SOCK=/tmp/s", "TOKENS=3", "broken", "=odd", "LANG=C", "LANG=C.UTF-8", "EMPTY=",
 		"OPENAI_API_KEY=sk", "RIPCORD_API_KEY=k", "GITHUB_TOKEN=t", "my_secret_thing=s", "PGPASSWORD=p", "AWS_REGION=r",
 		"DB_PASSWORD_FILE=f", "SENTRY_DSN=d", "RIPCORD_GUARDIAN=1", "PAGER=less", "TERM=xterm", "GOOGLE_APPLICATION_CREDENTIALS=c",
+		"API_KEY=a", "ApiKey=a", "TOKEN=t", "ACCESS_KEY=a", "ACCESS_KEY_ID=a", "PRIVATE_KEY=p",
 	}
 	before := slices.Clone(base)
 	got := proc.Environ(base, nil)
@@ -165,7 +166,7 @@ func TestEnvironHidesSecretsAndQuietsCommands(t *testing.T) {
 	for _, kv := range got {
 		name, _, _ := strings.Cut(kv, "=")
 		for _, secret := range []string{"KEY", "_TOKEN", "SECRET", "PASSWORD", "AWS_", "DSN", "GUARDIAN", "CREDENTIAL"} {
-			if strings.Contains(strings.ToUpper(name), secret) {
+			if upper := strings.ToUpper(name); upper == "TOKEN" || strings.Contains(upper, secret) {
 				t.Errorf("%s came through", kv)
 			}
 		}
