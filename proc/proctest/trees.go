@@ -23,6 +23,9 @@ func TreeCount(n int) int {
 	return n
 }
 
+// trialTrees is from how many trees on a test is a trial that has the machine.
+const trialTrees = 1000
+
 // TreeSeed is where the seeds of random trees begin: the variable
 // RIPCORD_TREE_SEED, or 1.
 func TreeSeed() uint64 {
@@ -109,7 +112,11 @@ func endTree(t *testing.T, d Driver, host proc.Host, plan Plan, how ending, r *r
 		rt := StartRuntime(t, d, spec, false)
 		saw = grown(m, plan, r)
 		rt.Kill()
-		eventually(time.Second, m.None)
+		bound := 20 * time.Second
+		if TreeCount(0) >= trialTrees {
+			bound = time.Second // which is promised, and is measured where nothing else runs
+		}
+		eventually(bound, m.None)
 		return saw, len(m.Alive())
 	}
 	if how == byClose {
