@@ -89,6 +89,9 @@ Exit 0 if it was read, whatever was found; 2 wrong use; 7 it cannot be read.`,
 				if err != nil {
 					return err
 				}
+				if args[0] == "-" {
+					return a.replay(args[0], &cuttable{ctx: ctx, in: in}, o, fl)
+				}
 				return a.replay(args[0], until{ctx, in}, o, fl)
 			})(cmd, args)
 		},
@@ -187,7 +190,42 @@ func (p printer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// until is a reader that ends with ctx.
+// cuttable is a reader that ends with ctx although a read waits for input. A
+// read that is cut is left behind and takes what comes next.
+type cuttable struct {
+	ctx  context.Context
+	in   io.Reader
+	rest []byte // read and not handed on
+}
+
+func (c *cuttable) Read(p []byte) (int, error) {
+	if len(c.rest) == 0 {
+		type read struct {
+			b   []byte
+			err error
+		}
+		got := make(chan read, 1)
+		go func() {
+			b := make([]byte, 32<<10)
+			n, err := c.in.Read(b)
+			got <- read{b[:n], err}
+		}()
+		select {
+		case <-c.ctx.Done():
+			return 0, context.Cause(c.ctx)
+		case r := <-got:
+			if len(r.b) == 0 {
+				return 0, r.err
+			}
+			c.rest = r.b // an error comes again
+		}
+	}
+	n := copy(p, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// until is a reader of what never waits that ends with ctx.
 type until struct {
 	ctx context.Context
 	in  io.Reader

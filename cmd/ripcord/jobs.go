@@ -35,7 +35,7 @@ shows it; where two sessions have a job of that name, SESSION/JOB.`,
 			if err != nil {
 				return err
 			}
-			a.out.write([]byte(text))
+			a.out.write([]byte(a.forOut(text)))
 			return nil
 		}),
 	}, &cobra.Command{

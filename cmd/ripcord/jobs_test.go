@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/creack/pty"
+
 	"github.com/ripcord-go/ripcord/api"
 	"github.com/ripcord-go/ripcord/event"
 )
@@ -22,6 +24,43 @@ func (twoSessions) Sessions(context.Context) ([]api.SessionInfo, error) {
 
 func (s twoSessions) Jobs(_ context.Context, id event.SessionID) ([]api.JobInfo, error) {
 	return []api.JobInfo{{ID: "j1", Session: id, Keep: true, State: s.state[id]}}, nil
+}
+
+func (twoSessions) JobLog(context.Context, event.SessionID, event.JobID) (string, error) {
+	return "a\x1b]0;title\x07\x1b[2Jb\n", nil
+}
+
+// proves IFC-12, TUI-03: what a job wrote cannot drive the terminal it is printed
+// on; a pipe gets it as it is.
+func TestAJobsLogDoesNotDriveTheTerminal(t *testing.T) {
+	master, tty, err := pty.Open()
+	if err != nil {
+		t.Skipf("no terminal can be made: %v", err)
+	}
+	defer master.Close()
+	defer tty.Close()
+	svc := twoSessions{state: map[event.SessionID]event.JobState{"s_a": event.JobExited, "s_b": event.JobExited}}
+	logs := func(out io.Writer) {
+		t.Helper()
+		a := &app{env: envOf(map[string]string{"RIPCORD_HOME": t.TempDir()}), stderr: io.Discard, stops: newStops(), out: &sink{w: out},
+			wire: func(context.Context, *app, need) (*engine, error) {
+				return &engine{svc: svc, close: func(context.Context) error { return nil }}, nil
+			}}
+		if code := a.main([]string{"jobs", "logs", "s_a/j1"}); code != exitDone {
+			t.Fatalf("exit %d", code)
+		}
+	}
+	var piped strings.Builder
+	logs(&piped)
+	logs(tty)
+	b := make([]byte, 1<<10)
+	n, err := master.Read(b)
+	if got := string(b[:n]); err != nil || strings.ContainsAny(got, "\x1b\x07") || !strings.Contains(got, "b") {
+		t.Errorf("a terminal gets %q, %v", got, err)
+	}
+	if want, _ := svc.JobLog(t.Context(), "", ""); piped.String() != want {
+		t.Errorf("a pipe gets %q", piped.String())
+	}
 }
 
 // proves IFC-12, PRC-05: a job's name never means another session's job

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/ripcord-go/ripcord/api"
@@ -17,8 +19,9 @@ type live struct {
 	socketOf func(event.SessionID) (string, error)
 	say      func(format string, args ...any)
 
-	mu    sync.Mutex
-	ports map[event.SessionID]*port
+	mu      sync.Mutex
+	ports   map[event.SessionID]*port
+	leaving []*port // told to end; close waits for them too
 }
 
 // port is one session's control socket. done is closed when nothing serves it
@@ -26,6 +29,15 @@ type live struct {
 type port struct {
 	end  context.CancelFunc
 	done chan struct{}
+}
+
+func (p *port) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // Open opens the session and its control socket. A socket that cannot be made
@@ -82,18 +94,19 @@ func (l *live) Release(ctx context.Context, id event.SessionID) error {
 	l.mu.Lock()
 	p := l.ports[id]
 	delete(l.ports, id)
-	l.mu.Unlock()
 	if p != nil {
+		l.leaving = append(slices.DeleteFunc(l.leaving, (*port).ended), p)
 		p.end()
 	}
+	l.mu.Unlock()
 	return err
 }
 
 // close ends all control sockets and waits for them.
 func (l *live) close(ctx context.Context) error {
 	l.mu.Lock()
-	ports := l.ports
-	l.ports = nil
+	ports := slices.AppendSeq(l.leaving, maps.Values(l.ports))
+	l.ports, l.leaving = nil, nil
 	l.mu.Unlock()
 	for _, p := range ports {
 		p.end()

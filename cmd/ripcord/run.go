@@ -234,10 +234,15 @@ type passedLine struct {
 
 // words is a model's text as stdout takes it.
 func (a *app) words(text string) []byte {
+	return []byte(strings.TrimSuffix(a.forOut(text), "\n") + "\n")
+}
+
+// forOut is others' text as stdout takes it: it drives no terminal.
+func (a *app) forOut(text string) string {
 	if f, isFile := a.out.w.(*os.File); isFile && isTerminal(f) {
-		text = harmless(text)
+		return harmless(text)
 	}
-	return []byte(strings.TrimSuffix(text, "\n") + "\n")
+	return text
 }
 
 // attempt does everything between the command line and the result. Whatever
