@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -229,7 +230,8 @@ func TestIgnoreFilesAreReadAsGitReadsThem(t *testing.T) {
 	run := func(args ...string) string {
 		cmd := exec.CommandContext(t.Context(), git, args...)
 		cmd.Dir = d.dir
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+		own := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "GIT_") }) // of a git that runs us
+		cmd.Env = append(own, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
 		out, err := cmd.Output()
 		if code := cmd.ProcessState.ExitCode(); err != nil && code != 1 {
 			t.Fatalf("git %v: %v", args, err)

@@ -181,7 +181,10 @@ func TestTheRuntimesDeathEndsTerminals(t *testing.T) {
 				args["command"] = deaf
 				dir := t.TempDir()
 				started, kill := startRuntime(t, runtimeJob{use, dir, args})
-				eventually(t, "the tree stands", func() bool { return len(proc.Find(started).PIDs) >= 4 })
+				eventually(t, "the tree stands and was heard", func() bool {
+					out, err := proc.ReadOutput(filepath.Join(dir, "spool"), 0)
+					return len(proc.Find(started).PIDs) >= 4 && err == nil && strings.HasPrefix(out.Text, "up")
+				})
 				kill()
 				eventually(t, "the tree's end", func() bool { return len(proc.Find(started).PIDs) == 0 })
 				eventually(t, "the record of it", func() bool {

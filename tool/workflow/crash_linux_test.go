@@ -105,6 +105,7 @@ func TestAKilledRuntimeLeavesNothingOfAScript(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
+			t.Cleanup(func() { _ = cmd.Process.Kill() })
 			want := map[string]int{"loop": 1, "group": 1, "step": 3}[kind]
 			var pids []int
 			up := false
@@ -146,9 +147,8 @@ func TestTheSpoolHoldsWhatTheResultShows(t *testing.T) {
 	r := newRig()
 	r.spool = t.TempDir() + "/c_1"
 	e := r.run(t, workflow.Options{}, `log("so far"); return {a: 1}`)
-	x, err := proc.ReadExit(r.spool)
-	if err != nil || x.How != proc.HowExited || x.Exit.Code == nil || *x.Exit.Code != 0 {
-		t.Errorf("%+v %v", x, err)
+	if x := recorded(t, r.spool); x.How != proc.HowExited || x.Exit.Code == nil || *x.Exit.Code != 0 {
+		t.Errorf("%+v", x)
 	}
 	o, err := proc.ReadOutput(r.spool, 1<<10)
 	// An engine that is built to be counted says behind it that it has no place for its counts.
