@@ -1,6 +1,7 @@
 package workflow_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -174,7 +175,13 @@ func (r *rig) run(t *testing.T, o workflow.Options, script string) tool.Ended {
 	if r.timeout != 0 {
 		raw["timeout_seconds"] = r.timeout
 	}
-	args, _ := json.Marshal(raw)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(raw); err != nil {
+		t.Fatal(err)
+	}
+	args := b.Bytes()
 	call := &tool.Call{ID: "c_1", Name: workflow.Name, Args: args, Dir: t.TempDir(), Turn: 1, Step: 1, Spool: r.spool}
 	if !r.bare {
 		call = tool.WithCaller(call, r.caller)

@@ -39,6 +39,15 @@ func TestAScriptCallsToolsInOrderAndReturnsAValue(t *testing.T) {
 	}
 }
 
+// proves TOL-24: what is within its bound reaches the script, and a step, however
+// it is written down on its way
+func TestArgumentsWithinTheirBoundArriveWhateverIsInThem(t *testing.T) {
+	r := newRig(echo("one"))
+	r.args = strings.Repeat("<", 1<<20-2)
+	e := r.run(t, workflow.Options{}, `const r = await tool("one", {say: args.slice(20)}); return [args.length, r.success]`)
+	want(t, e, "the script ran to its end", "[1048574,true]")
+}
+
 // proves TOL-24, TOL-09: what a script asks for at the same time is handed on at
 // the same time, so many at once; who shares his time with whom the caller says.
 func TestStepsAreAskedForAtTheSameTimeUpToABound(t *testing.T) {
