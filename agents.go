@@ -446,7 +446,7 @@ func (r *Runtime) openChild(ctx context.Context, call *tool.Call, a *agent, set 
 	r.mu.Unlock()
 	switch {
 	case closed:
-		return nil, &api.Error{Code: event.FailUsage, Message: "the runtime is closing"}
+		return nil, closing()
 	case there:
 		return nil, &api.Error{Code: event.FailBusy, Message: fmt.Sprintf("session %s is open already", a.id), Hint: "release it first"}
 	}

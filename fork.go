@@ -10,7 +10,6 @@ import (
 
 	"github.com/ripcord-go/ripcord/api"
 	"github.com/ripcord-go/ripcord/event"
-	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/journal"
 	"github.com/ripcord-go/ripcord/proc"
 	"github.com/ripcord-go/ripcord/session"
@@ -52,26 +51,21 @@ type prefix struct {
 // copy up to; one that a crash left open is closed first, if it is the one that
 // is meant.
 func (r *Runtime) prefix(ctx context.Context, req api.ForkRequest) (*prefix, error) {
+	meant := func(open int) bool { return open != 0 && (req.Turn == 0 || req.Turn == open) }
 	p, open, err := r.ended(ctx, req)
-	if err != nil {
+	if err == nil && meant(open) {
+		opened := func(*session.Live) error { return nil } // being taken is what it needs
+		if err = r.borrow(ctx, req.Session, event.SessionOpened{}, opened); err != nil {
+			return nil, err // somebody else runs it, or it cannot be recovered
+		}
+		p, open, err = r.ended(ctx, req)
+	}
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if open == 0 || req.Turn != 0 && req.Turn != open {
-		return p, p.found(req)
-	}
-	if r.isLive(req.Session) {
+	case meant(open):
 		return nil, &api.Error{Code: event.FailUsage, Message: fmt.Sprintf("turn %d of session %s is running", open, req.Session),
 			Hint: "wait for its end or interrupt it, or name a turn that has ended"}
-	}
-	if _, err := r.open(ctx, req.Session, event.SessionOpened{Product: "ripcord " + Version}); err != nil {
-		return nil, err // somebody else runs it, or it cannot be recovered
-	}
-	if err := r.release(ctx, req.Session, interrupt.SessionReleased); err != nil {
-		return nil, err
-	}
-	p, _, err = r.ended(ctx, req)
-	if err != nil {
-		return nil, err
 	}
 	return p, p.found(req)
 }

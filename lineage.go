@@ -7,7 +7,6 @@ import (
 	"iter"
 
 	"github.com/ripcord-go/ripcord/event"
-	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/journal"
 	"github.com/ripcord-go/ripcord/session"
 	"github.com/ripcord-go/ripcord/tool"
@@ -175,10 +174,12 @@ func (r *Runtime) settle(ctx context.Context, parent, child event.SessionID, dry
 		}
 		return reportOf(l), nil
 	}
-	if _, err := r.open(ctx, child, event.SessionOpened{Product: "ripcord " + Version, Parent: parent}); err != nil {
+	recovered := false
+	err = r.borrow(ctx, child, event.SessionOpened{Parent: parent}, func(*session.Live) error { recovered = true; return nil })
+	switch {
+	case !recovered:
 		return tool.AgentReport{}, err
-	}
-	if err := r.release(ctx, child, interrupt.SessionReleased); err != nil {
+	case err != nil:
 		r.log.Warn("a recovered sub-agent could not be closed again", "session", child, "error", err)
 	}
 	if l, _, err = r.fold(ctx, child); err != nil {

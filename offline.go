@@ -11,7 +11,6 @@ import (
 
 	"github.com/ripcord-go/ripcord/api"
 	"github.com/ripcord-go/ripcord/event"
-	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/journal"
 	"github.com/ripcord-go/ripcord/proc"
 	"github.com/ripcord-go/ripcord/session"
@@ -349,11 +348,7 @@ func (r *Runtime) KillJob(ctx context.Context, id event.SessionID, job event.Job
 	if l, err := r.get(id); err == nil {
 		return toError(l.Kill(job, "user"))
 	}
-	l, err := r.open(ctx, id, event.SessionOpened{Product: "ripcord " + Version})
-	if err != nil {
-		return toError(err)
-	}
-	return toError(errors.Join(l.Kill(job, "user"), r.release(ctx, id, interrupt.SessionReleased)))
+	return toError(r.borrow(ctx, id, event.SessionOpened{}, func(l *session.Live) error { return l.Kill(job, "user") }))
 }
 
 // KeepJob implements [api.Service].

@@ -53,7 +53,7 @@ func (r *Runtime) open(ctx context.Context, id event.SessionID, header event.Ses
 	r.mu.Unlock()
 	switch {
 	case closed:
-		return nil, &api.Error{Code: event.FailUsage, Message: "the runtime is closing", Hint: "start a new one"}
+		return nil, closing()
 	case l != nil:
 		return l, nil
 	}
@@ -129,16 +129,56 @@ func (r *Runtime) release(ctx context.Context, id event.SessionID, reason interr
 	if l == nil {
 		return nil
 	}
+	return r.giveUp(ctx, l, id, reason)
+}
+
+// giveUp closes l for who holds its id.
+func (r *Runtime) giveUp(ctx context.Context, l *session.Live, id event.SessionID, reason interrupt.Reason) error {
 	left := r.dismiss(ctx, l, id, reason)
-	err = l.Close(ctx, reason)
-	if l.Closed() {
-		r.mu.Lock()
+	err := l.Close(ctx, reason)
+	closed := l.Closed()
+	r.mu.Lock()
+	if closed {
 		delete(r.live, id)
-		r.mu.Unlock()
+	} else {
+		r.live[id] = l
+	}
+	r.mu.Unlock()
+	if closed {
 		r.agents.drop(id)
 		r.forgotten(id)
 	}
 	return errors.Join(left, err)
+}
+
+// borrow has f do something with session id: with the live one, which stays
+// open, or else with one that is taken for as long as f runs. That one is nobody
+// else's: who wants to open it waits until it was given up.
+func (r *Runtime) borrow(ctx context.Context, id event.SessionID, header event.SessionOpened, f func(*session.Live) error) error {
+	done, err := r.hold(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer done()
+	r.mu.Lock()
+	l, closed := r.live[id], r.closed
+	r.mu.Unlock()
+	switch {
+	case l != nil:
+		return f(l)
+	case closed:
+		return closing()
+	}
+	header.ID, header.Product = id, "ripcord "+Version
+	if l, err = r.take(ctx, id, false, header, nil); err != nil {
+		return err
+	}
+	return errors.Join(f(l), r.giveUp(ctx, l, id, interrupt.SessionReleased))
+}
+
+// closing refuses to open a session.
+func closing() error {
+	return &api.Error{Code: event.FailUsage, Message: "the runtime is closing", Hint: "start a new one"}
 }
 
 // Status implements [api.Service].
