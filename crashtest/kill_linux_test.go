@@ -415,7 +415,7 @@ func TestKillOfTheCommandAtRandomTimes(t *testing.T) {
 		t.Run(fmt.Sprintf("%d after %v", i, after), func(t *testing.T) {
 			s := newScene(t, victim{}, "sleep 0.05")
 			cmd := exec.Command(bin, "run", "--yes", "please append")
-			out := s.start(cmd, "RIPCORD_HOME="+s.v.Root, "RIPCORD_PROVIDER=openai-chat", "RIPCORD_BASE_URL="+s.v.URL, "RIPCORD_MODEL=script", "RIPCORD_API_KEY=none")
+			out := s.start(cmd, "RIPCORD_HOME="+s.v.Root, "RIPCORD_PROVIDER=openai-chat", "RIPCORD_BASE_URL="+s.v.URL, "RIPCORD_MODEL=script", "RIPCORD_API_KEY=none", "RIPCORD_CONFIG="+os.DevNull)
 			ended := make(chan error, 1)
 			go func() { ended <- cmd.Wait() }()
 			select {

@@ -212,7 +212,7 @@ func (s *Stage) Run(ctx context.Context, text string) (api.Result, error) {
 	return s.Wait(ctx, input)
 }
 
-const patience = 10 * time.Second // for something that is bound to come
+const patience = time.Minute // for something that is bound to come
 
 // until follows the session until ok says so of a record.
 func (s *Stage) until(ctx context.Context, ok func(*event.Record) bool) error {

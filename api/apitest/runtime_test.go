@@ -77,7 +77,7 @@ func TestTheRuntimeKeepsTheContract(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			if err := rt.Close(ctx); err != nil {
 				t.Errorf("close: %v", err)

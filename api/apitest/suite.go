@@ -28,7 +28,7 @@ type Script struct {
 type Open func(t *testing.T) (api.Service, Script)
 
 // bound is how long anything may take that is not supposed to take time.
-const bound = 20 * time.Second
+const bound = time.Minute
 
 // Run holds the service to the contract, in process and over a control
 // socket.

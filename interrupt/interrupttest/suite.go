@@ -58,7 +58,7 @@ type Driver struct {
 }
 
 // patience bounds every wait of the suite for something that must happen.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // Run tests that the rungs of d tell the truth: Ask and Force may be called
 // repeatedly and do not block; Gone is closed once nothing of the work is left,
@@ -167,7 +167,12 @@ func ignores(s subject) error {
 	before := s.beat()
 	force := s.Force
 	during := -1
-	s.Force = func() { during = s.beat(); force() }
+	s.Force = func() {
+		if during < 0 { // on a machine that is busy with other things a beat takes its time
+			within(patience, s.every, func() bool { during = s.beat(); return during > before })
+		}
+		force()
+	}
 	got := interrupt.Ladder{Grace: grace, Bound: patience}.Climb(s.Rungs, nil)
 	if err := s.verdict(got, true); err != nil {
 		return err

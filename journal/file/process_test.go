@@ -273,7 +273,7 @@ func TestOfManyProcessesThatStartAtOnceOneOwnsTheSession(t *testing.T) {
 // proves LOG-10: whoever the writer is.
 func TestFollowSeesAnotherProcess(t *testing.T) {
 	dir, s := newSession(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	next := event.Seq(0)
 	for r, err := range s.Follow(ctx, id, 0) {

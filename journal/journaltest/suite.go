@@ -304,7 +304,7 @@ func (x *sample) prefixOf(t testing.TB, recs []event.Record) {
 
 // within returns a context that ends when the test would be stuck.
 func within(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
