@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -192,19 +193,25 @@ func TestASecondSignalForces(t *testing.T) {
 // that does not answer leaves the turn open.
 func TestTheLadderIsBoundedAndThenTheTurnIsLeftOpen(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	f, s := newFake(), newStops()
-	got := start(t, f.driver(s, bounds{ladder: 30 * time.Millisecond, store: 30 * time.Millisecond}))
-	<-f.began
-	s.note(causeHUP)
-	o := await(t, got)
-	asked := f.requests()
-	if len(asked) != 2 || !asked[1].Force {
-		t.Errorf("asked %+v, want a forced request after the bound", asked)
-	}
-	r := resultOf(o)
-	if !o.leftOpen || r.ExitCode != 129 || r.Error == nil || r.Error.Code != "storage" || !r.UnknownEffects || r.Session == nil {
-		t.Errorf("result %+v (left open %v)", r, o.leftOpen)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f, s, b := newFake(), newStops(), usualBounds()
+		got := start(t, f.driver(s, b))
+		<-f.began
+		from := time.Now()
+		s.note(causeHUP)
+		o := await(t, got)
+		if took := time.Since(from); took != b.ladder+b.store {
+			t.Errorf("it took %v, want %v and %v", took, b.ladder, b.store)
+		}
+		asked := f.requests()
+		if len(asked) != 2 || asked[0].Force || !asked[1].Force {
+			t.Errorf("asked %+v, want a forced request after the bound", asked)
+		}
+		r := resultOf(o)
+		if !o.leftOpen || r.ExitCode != 129 || r.Error == nil || r.Error.Code != "storage" || !r.UnknownEffects || r.Session == nil {
+			t.Errorf("result %+v (left open %v)", r, o.leftOpen)
+		}
+	})
 }
 
 // proves IFC-04: a signal after the end does not change the outcome.
