@@ -74,7 +74,7 @@ func (a *app) main(args []string) int {
 	err := root.ExecuteContext(ctx)
 	lost := a.out.lost()
 	if lost != nil {
-		a.lastNote(sentence("stdout is not whole: %v; what a turn said is in its session: `ripcord sessions show ID`", lost))
+		a.lastNote(sentence("stdout is not whole: %v; what a turn said is in its session: `ripcord log show ID --json`", lost))
 	}
 	var code exitError
 	switch {

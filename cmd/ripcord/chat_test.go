@@ -182,6 +182,12 @@ func tail(s string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
+// beats says that a process has written a line into the file.
+func beats(file string) bool {
+	b, err := os.ReadFile(file)
+	return err == nil && bytes.HasSuffix(b, []byte("\n"))
+}
+
 // dead checks that the process that writes the file has ended, by asking the
 // world: the file does not grow and its pid is not alive.
 func dead(t *testing.T, file string) {
@@ -213,7 +219,7 @@ func TestAClosedTerminalIsAStop(t *testing.T) {
 		{"streaming", func(c *chat) { c.types("hello\r"); c.sees("streaming words") }},
 		{"in a tool", func(c *chat) {
 			c.types("beat\r")
-			eventually(c.t, "the tool's process", func() bool { return exists(filepath.Join(c.dir, "beat")) }, c.out.String)
+			eventually(c.t, "the tool's process", func() bool { return beats(filepath.Join(c.dir, "beat")) }, c.out.String)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -259,9 +265,12 @@ func TestEscStopsTheTurnAndTheChatGoesOn(t *testing.T) {
 	c.sees("scripted")
 	c.types("beat\r")
 	beat := filepath.Join(c.dir, "beat")
-	eventually(t, "the tool's process", func() bool { return exists(beat) }, c.out.String)
+	eventually(t, "the tool's process", func() bool { return beats(beat) }, c.out.String)
 	c.types("\x1b")
-	eventually(t, "the turn's end", func() bool { return strings.Contains(c.journal(), `"type":"turn/end"`) }, c.out.String)
+	eventually(t, "the turn's end", func() bool { // all of it
+		_, end, found := strings.Cut(c.journal(), `"type":"turn/end"`)
+		return found && strings.HasSuffix(end, "\n")
+	}, c.out.String)
 	c.closed("USER_SIGINT")
 	dead(t, beat)
 	c.types("hello\r")

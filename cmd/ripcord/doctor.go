@@ -108,7 +108,7 @@ func checkStorage(root string) check {
 	case volatile:
 		return warn("storage", "set RIPCORD_HOME to a folder on a disk", "%s is on %s: what is synced there is gone after a power cut", root, kind)
 	case took < quick:
-		return warn("storage", "sessions may lose their last records in a power cut", "%s (%s): a sync takes %s, too fast to be one", root, kind, took)
+		return warn("storage", "set RIPCORD_HOME to a folder on a disk that syncs", "%s (%s): a sync takes %s, too fast to be one: sessions may lose their last records in a power cut", root, kind, took)
 	}
 	return ok("storage", "%s (%s), a sync takes %s", root, kind, took.Round(10*time.Microsecond))
 }
@@ -143,12 +143,12 @@ func checkProcesses(root string) check {
 	}
 	h, err := proc.NewHost(proc.Options{Scratch: scratch, Prestart: -1})
 	if err != nil {
-		return bad("processes", "tools cannot run commands here", "%v", err)
+		return bad("processes", "set RIPCORD_HOME to a folder that can be written", "tools cannot run commands here: %v", err)
 	}
 	defer h.Close()
 	d := proc.Describe(h)
 	if d.Lane == proc.LaneGroup {
-		return warn("processes", "a command that leaves its process group is not seen", "lane %s: %s", d.Lane, d.Why)
+		return warn("processes", "look with `ps` for what commands left behind", "lane %s: %s; a command that leaves its process group is not seen", d.Lane, d.Why)
 	}
 	return ok("processes", "lane %s: %s", d.Lane, d.Why)
 }
@@ -264,7 +264,7 @@ func (a *app) checkTerminal() check {
 func (a *app) checkSocket() check {
 	dir, err := runtimeDir(a.env)
 	if err != nil {
-		return warn("socket", "needed only where the sessions' folder has a long name", "%v", err)
+		return warn("socket", "set XDG_RUNTIME_DIR to a folder of yours alone", "needed only where the sessions' folder has a long name: %v", err)
 	}
 	return ok("socket", "control sockets beside each session, or in %s", dir)
 }

@@ -45,7 +45,7 @@ func explain(err error) *api.Error {
 	var busy *journal.BusyError
 	var damaged *journal.DamagedError
 	var future *journal.FutureError
-	code := event.FailInternal
+	code, hint := event.FailInternal, ""
 	switch {
 	case errors.As(err, &busy):
 		return &api.Error{Code: event.FailBusy, Message: err.Error(), Owner: &api.OwnerInfo{PID: busy.Owner.PID, Host: busy.Owner.Host}, Err: err}
@@ -54,11 +54,13 @@ func explain(err error) *api.Error {
 	case errors.As(err, &future):
 		code = codeFuture
 	case errors.Is(err, journal.ErrNotFound):
-		code = codeNotFound
-	case errors.Is(err, journal.ErrStorage), errors.Is(err, os.ErrPermission):
-		code = event.FailStorage
+		code, hint = codeNotFound, "see `ripcord sessions list`"
+	case errors.Is(err, os.ErrPermission):
+		code, hint = event.FailStorage, "ask who owns the file, or set RIPCORD_HOME to a folder of your own"
+	case errors.Is(err, journal.ErrStorage):
+		code, hint = event.FailStorage, "make room or mend the disk, then try again"
 	}
-	return &api.Error{Code: code, Message: err.Error(), Err: err}
+	return &api.Error{Code: code, Message: err.Error(), Hint: hint, Err: err}
 }
 
 // info is the error as IFC-01 shows it.

@@ -98,10 +98,14 @@ Exit 0 if it was read, whatever was found; 2 wrong use; 7 it cannot be read.`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&fl.json, "json", false, "one JSON object")
-	f.StringVar(&fl.script, "script", "", "write a script for `ripcord model serve` that reproduces the cuts to this new file")
-	f.DurationSliceVar(&fl.idle, "idle", nil, "an idle limit of your set-up, beside the well-known ones")
+	f.StringVar(&fl.script, "script", "", "write a script that reproduces the cuts to this new `FILE`; serve it with \"ripcord model serve FILE\"")
+	f.DurationSliceVar(&fl.idle, "idle", nil, "an idle limit of your set-up, a `TIME` such as 45s, beside the well-known ones; may be repeated")
+	f.Lookup("idle").DefValue = "" // or the help shows an empty list
 	return cmd
 }
+
+// readable is what helps where a transcript cannot be read.
+const readable = "name a transcript that you may read"
 
 // transcript opens the file that name is; nil if there is none of that name.
 func (a *app) transcript(name string) (io.ReadCloser, error) {
@@ -113,13 +117,13 @@ func (a *app) transcript(name string) (io.ReadCloser, error) {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, nil
 	case err != nil:
-		return nil, &api.Error{Code: event.FailDamaged, Message: fmt.Sprintf("%s cannot be read: %v", name, err)}
+		return nil, &api.Error{Code: event.FailDamaged, Message: fmt.Sprintf("%s cannot be read: %v", name, err), Hint: readable}
 	case !info.Mode().IsRegular():
 		return nil, usagef("name a file, a session, or - for the standard input", "%s is no regular file", name)
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, &api.Error{Code: event.FailDamaged, Message: fmt.Sprintf("%s cannot be read: %v", name, err)}
+		return nil, &api.Error{Code: event.FailDamaged, Message: fmt.Sprintf("%s cannot be read: %v", name, err), Hint: readable}
 	}
 	return f, nil
 }
@@ -151,7 +155,7 @@ func (a *app) replay(name string, in io.Reader, o forensics.Options, fl replayFl
 		r.Notes = append(r.Notes, *n...)
 	}
 	if err != nil {
-		return &api.Error{Code: event.FailDamaged, Message: fmt.Sprintf("%s: %v", name, err), Err: err}
+		return &api.Error{Code: event.FailDamaged, Message: fmt.Sprintf("%s: %v", name, err), Hint: readable, Err: err}
 	}
 	if fl.json {
 		a.out.write(line(r))

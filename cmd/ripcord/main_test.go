@@ -2,7 +2,9 @@ package main
 
 import (
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/ripcord-go/ripcord/proc"
@@ -20,6 +22,9 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	// What a caller of ours ignores (nohup, a shell's &) is ignored in the
+	// commands too, and they are right to; what is caught here is not.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	os.Exit(m.Run())
 }
 

@@ -11,7 +11,7 @@ const about = `Ripcord is a terminal agent whose turns can be stopped at any ins
 Press Esc and the turn stops in order; kill the process and the journal is
 closed when the session is opened again. Nothing restarts by itself.
 
-Exit codes of run and continue:
+Exit codes of run, continue, retry and compact:
     0  the turn completed (a failing tool is not an error)
     1  failed or stalled            2  wrong use
     3  settings or credentials      4  budget, truncated or looped

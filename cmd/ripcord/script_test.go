@@ -237,6 +237,7 @@ func (s *script) launch(args []string) *child {
 		defer f.Close()
 		c.cmd.Stdin = f
 	}
+	c.cmd.WaitDelay = scriptBound / 4 // who else holds its output when it is killed holds up nobody
 	s.must(c.cmd.Start())
 	go func() { // ends with the command, which the clean-up kills
 		defer close(c.done)

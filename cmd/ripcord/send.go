@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -72,18 +73,21 @@ steers is text.`,
 	f.BoolVar(&next, "next", false, "steer the running turn")
 	f.BoolVar(&later, "later", false, "for the next turn (default)")
 	f.BoolVar(&asJSON, "json", false, "one JSON object")
-	f.StringArrayVar(&files, "file", nil, "a picture to go with it (png, jpeg, gif or webp); may be repeated")
+	f.StringArrayVar(&files, "file", nil, "a `PICTURE` to go with it (png, jpeg, gif or webp); may be repeated")
 	return cmd
 }
 
 // inputOf makes an input of words and pictures.
 func (a *app) inputOf(ctx context.Context, text string, files []string) (event.UserInput, error) {
-	prompt, err := a.promptOf([]string{text})
-	if err == nil {
-		text, err = prompt(ctx)
+	if text == "-" {
+		in, err := readStdin(ctx, a.stdin)
+		if err != nil {
+			return event.UserInput{}, err
+		}
+		text = strings.TrimSpace(in)
 	}
-	if err != nil {
-		return event.UserInput{}, err
+	if strings.TrimSpace(text) == "" {
+		return event.UserInput{}, usagef("write the words, or - to read them from stdin", "there are no words to send")
 	}
 	if len(files) > mostPictures {
 		return event.UserInput{}, usagef("send them in parts", "%d pictures are more than the %d of one input", len(files), mostPictures)

@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ripcord-go/ripcord/api"
+	"github.com/ripcord-go/ripcord/journal"
 )
 
 // none is a service without sessions.
@@ -56,7 +59,7 @@ func TestWrongUseIsRefusedWithOneSentence(t *testing.T) {
 		"jobs kill j_no": "there is no job", "jobs logs j_no": "there is no job", "jobs list s_no": "there is no session",
 		"model serve /nonexistent/x": "cannot be read", "completion tcsh": "use bash, zsh", "version x": "",
 		"send s_1": "", "send s_1 x": "there is no session s_1", "send s_1 x --now --next": "give one of them", "send s_1 x --file /nonexistent/x": "cannot be attached",
-		"send s_1 -": "the prompt is empty", "send s_1 x --soon": "see `ripcord send --help`", "retry": "no session is named", "retry s_1": "there is no session s_1", "retry s_1 --continue": "give one of them",
+		"send s_1 -": "there are no words to send; write the words, or - to read them from stdin", "send s_1 x --soon": "see `ripcord send --help`", "retry": "no session is named", "retry s_1": "there is no session s_1", "retry s_1 --continue": "give one of them",
 		"rewind": "", "rewind s_1": "there is no session s_1", "rewind s_1 --turn -1": "count from 1", "fork": "", "fork s_1": "there is no session s_1", "fork s_1 --turn -1": "count from 1",
 		"compact": "", "compact s_1": "there is no session s_1",
 		"guard": "use one of replay", "guard replay": "", "guard replay s_no": "there is no session s_no", "guard replay /": "is no regular file", "sessions search x": later, "sessions export s_1": later, "sessions gc": later, "serve": later,
@@ -104,6 +107,38 @@ func TestEveryVerbHasHelpWithExamples(t *testing.T) {
 		}
 	}
 	visit(newRoot(&app{stops: newStops(), out: &sink{w: &bytes.Buffer{}}}))
+}
+
+// proves CLI-03: what a flag takes has a name in the help, and no flag shows an
+// empty default.
+func TestTheHelpNamesWhatFlagsTake(t *testing.T) {
+	for args, want := range map[string][]string{"guard replay --help": {"--script FILE ", "--idle TIME ", `"ripcord model serve FILE"`}, "send --help": {"--file PICTURE "}} {
+		_, out, _ := cli(t, strings.Fields(args)...)
+		for _, w := range want {
+			if !strings.Contains(out, w) || strings.Contains(out, "[]") || strings.Contains(out, "default )") {
+				t.Errorf("%s: want %q in\n%s", args, w, out)
+			}
+		}
+	}
+}
+
+// proves CLI-01: what is missing, what is full and what is another's is said with
+// the next step.
+func TestAnErrorOfTheStoreNamesTheNextStep(t *testing.T) {
+	for want, err := range map[string]error{
+		"ripcord sessions list": fmt.Errorf("x: %w", journal.ErrNotFound),
+		"make room":             fmt.Errorf("x: %w", journal.ErrStorage),
+		"who owns the file":     fmt.Errorf("x: %w", errors.Join(journal.ErrStorage, os.ErrPermission)),
+	} {
+		if e := explain(err); !strings.Contains(e.Hint, want) {
+			t.Errorf("%v: %q, want %q", err, e.Hint, want)
+		}
+	}
+	file := put(t, filepath.Join(t.TempDir(), "file"), "")
+	a := &app{env: envOf(map[string]string{"XDG_RUNTIME_DIR": file})}
+	if c := a.checkSocket(); c.State != "warn" || !strings.HasPrefix(c.Next[0], "set XDG_RUNTIME_DIR") {
+		t.Errorf("doctor on the socket: %+v", c)
+	}
 }
 
 // proves IFC-05: a verb that runs no turn ends by the signal's code.
