@@ -219,7 +219,9 @@ func (r *runner) perform(e effect) bool {
 			r.post(submitted{no: e.no, got: got, err: err})
 		})
 	case takeBack:
-		r.says.put(func() { r.post(tookBack{e.w, svc.RemoveInput(ctx, api.RemoveRequest{Session: id, ID: e.w.id, By: who})}) })
+		r.says.put(func() {
+			r.post(tookBack{e.w, svc.RemoveInput(ctx, api.RemoveRequest{Session: id, ID: e.w.id, By: who})})
+		})
 	case clearInbox:
 		r.says.put(func() {
 			_, err := svc.ClearInbox(ctx, api.ClearRequest{Session: id, By: who})
