@@ -12,9 +12,11 @@ import (
 	"github.com/ripcord-go/ripcord"
 	"github.com/ripcord-go/ripcord/api"
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/journal"
 	"github.com/ripcord-go/ripcord/journal/file"
 	"github.com/ripcord-go/ripcord/session"
+	"github.com/ripcord-go/ripcord/tool"
 )
 
 // doors is a store that says, once each, when a session's journal was read to
@@ -116,4 +118,49 @@ func TestASessionThatWasOpenedMeanwhileStaysOpen(t *testing.T) {
 			t.Errorf("%+v", res)
 		}
 	})
+}
+
+// A runtime that closes while a session is recovered keeps nothing from the
+// account of its sub-agents: no later opening asks for it again.
+//
+// proves TOL-23, REC-01, REC-04
+func TestAClosingRuntimeStillHearsTheSubAgentsOfWhatItRecovers(t *testing.T) {
+	mark := deed("mark", interrupt.NonInterruptible, func(context.Context, *tool.Call) (tool.Result, error) { return tool.Text("marked"), nil })
+	b := newBench(t, said("please go", callOf("task", "t1", map[string]any{"prompt": "work"})+"finish tool")+
+		said("work", "text I begin.\ncall mark m1 {}\nfinish tool")+done("work", "All is marked.")+done("please go", "Fine."), with(mark), withAgents)
+	b.run("please go")
+	kid := b.kids()[0]
+	upto := func(b *bench, typ event.Type) []string {
+		for i, rec := range b.records() {
+			if rec.Type == typ {
+				return strings.SplitAfter(b.journal(), "\n")[:i+1]
+			}
+		}
+		t.Fatalf("no %s\n%s", typ, b.types())
+		return nil
+	}
+	b.lay(map[event.SessionID][]string{b.id: upto(b, event.TypeSubAgentLinked), kid.id: upto(kid, event.TypeCallEnded)})
+	d := &doors{id: kid.id}
+	b.through(d)
+	closed := make(chan error, 1)
+	d.read = func() {
+		go func() { closed <- b.rt.Close(b.ctx) }()
+		b.until("the runtime closes", func() bool {
+			_, err := b.rt.Open(b.ctx, api.OpenRequest{ID: "s_nosuch", Cwd: b.cwd})
+			return strings.Contains(err.Error(), "closing")
+		})
+	}
+	_, _ = b.rt.Open(b.ctx, api.OpenRequest{ID: b.id, Cwd: b.cwd}) // opened, and closed right behind it
+	if err := <-closed; err != nil {
+		t.Fatal(err)
+	}
+	b.start()
+	b.open(b.id)
+	kid = b.of(kid.id)
+	if e := b.results()["t1"]; e.Outcome != event.CallUnknown || !strings.Contains(e.Content.Text(), "calls that finished: 1") {
+		t.Errorf("the parent's call: %s, %q", e.Outcome, e.Content.Text())
+	}
+	if l := kid.fold(); l.OpenTurn() != 0 || l.Turn.End == nil || l.Turn.End.Outcome != event.TurnInterrupted {
+		t.Errorf("the sub-agent's turn %d is open\n%s", l.OpenTurn(), kid.types())
+	}
 }

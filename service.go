@@ -153,7 +153,9 @@ func (r *Runtime) giveUp(ctx context.Context, l *session.Live, id event.SessionI
 
 // borrow has f do something with session id: with the live one, which stays
 // open, or else with one that is taken for as long as f runs. That one is nobody
-// else's: who wants to open it waits until it was given up.
+// else's: who wants to open it waits until it was given up. A sub-agent is
+// recovered for its parent even in a runtime that closes: the parent's books are
+// closed for good with what it says.
 func (r *Runtime) borrow(ctx context.Context, id event.SessionID, header event.SessionOpened, f func(*session.Live) error) error {
 	done, err := r.hold(ctx, id)
 	if err != nil {
@@ -166,7 +168,7 @@ func (r *Runtime) borrow(ctx context.Context, id event.SessionID, header event.S
 	switch {
 	case l != nil:
 		return f(l)
-	case closed:
+	case closed && header.Parent == "":
 		return closing()
 	}
 	header.ID, header.Product = id, "ripcord "+Version
