@@ -184,13 +184,14 @@ func TestAReaderThatDoesNotReadDoesNotHoldTheExitUp(t *testing.T) {
 // proves IFC-04, IFC-05, B149: a stderr that nobody reads holds up neither the last
 // sentence's exit nor a stop; before a stop it is waited for.
 func TestAStderrThatNobodyReadsDoesNotHoldTheExitUp(t *testing.T) {
+	wrongUse := func(a *app) int { return a.main([]string{"sessions"}) } // it touches nothing of the real world
 	synctest.Test(t, func(t *testing.T) {
 		made := func() *app {
 			r, w := io.Pipe()                   // one each: writers of one would wait for a lock, which no bubble sees
 			t.Cleanup(func() { _ = r.Close() }) // ends what was left behind
 			return &app{stderr: w, stops: newStops(), out: &sink{w: io.Discard}}
 		}
-		if code := made().main([]string{"sessions"}); code != exitUsage {
+		if code := wrongUse(made()); code != exitUsage {
 			t.Errorf("wrong use exits %d", code)
 		}
 		done := event.TurnCompleted
