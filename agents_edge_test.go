@@ -181,7 +181,7 @@ func TestWhatFollowsASubAgentsTurnBelongsToItsWork(t *testing.T) {
 		id := b.submit("please go")
 		b.until("the sub-agent works", func() bool {
 			k := b.kids()
-			return len(k) == 1 && k[0].there() && k[0].recorded(event.TypeModelRequest) > 0
+			return len(k) == 1 && k[0].there() && k[0].recorded(event.TypeModelRequest) > 0 && len(b.server.Requests()) == 2 // the record is there before the request
 		})
 		kid := b.kids()[0]
 		if _, err := b.rt.Submit(b.ctx, api.SubmitRequest{Session: kid.id, Input: event.UserInput{Content: event.TextOf("be quick")}, Priority: event.PriorityNow}); err != nil {
