@@ -18,6 +18,7 @@ import (
 const (
 	evidenceText = 16 << 10               // caught output that recovery puts into a record, bytes
 	lastWord     = 300 * time.Millisecond // for a guardian to write down how it ended its tree
+	fileGrain    = 2 * time.Second        // by as much a change may be dated too early: that of the coarsest file system
 )
 
 // observe finds out about the processes that a crash left behind: what they
@@ -130,8 +131,10 @@ func fileNote(cwd string, raw json.RawMessage, started time.Time) string {
 	switch {
 	case err != nil:
 		return fmt.Sprintf("The file %s is not there now.", args.Path)
-	case info.ModTime().Before(started):
+	case info.ModTime().Before(started.Add(-fileGrain)):
 		return fmt.Sprintf("The file %s has not changed since before the call started.", args.Path)
+	case info.ModTime().Before(started):
+		return fmt.Sprintf("The file %s was last changed at about the time the call started: look at it.", args.Path)
 	default:
 		return fmt.Sprintf("The file %s was changed after the call had started.", args.Path)
 	}
