@@ -58,8 +58,9 @@
 // A host owns, for each guardian, one that reads what it says and waits for its
 // end, and one that keeps count of its tree; one for each live stream, which
 // ends with the stream and the writer's last call; and one while a guardian is
-// being made ready. In the group lane: a pump and a watch for each tree, a
-// waiter for its leader, and one while a time-out is enforced. [Host.Close]
+// being made ready; and two for each guardian that it let go of ([Leave]), until
+// that ends or the host closes. In the group lane: a pump and a watch for each
+// tree, a waiter for its leader, and one while a time-out is enforced. [Host.Close]
 // waits for all of them, ten seconds at most. A guardian, a process of its own,
 // has one that acts and others that wait for it: for messages, the runtime's
 // end, callers, output. One more makes the record of the leader's end durable

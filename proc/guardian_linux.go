@@ -101,6 +101,7 @@ func guard() (code int, was bool) {
 }
 
 func newGuardian(parent int) (*guardian, error) {
+	closeInherited()
 	closeOnExec()
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, err
@@ -130,26 +131,48 @@ func newGuardian(parent int) (*guardian, error) {
 	return g, send(g.ctl, kindReady, nil)
 }
 
-// closeOnExec keeps commands from getting descriptors that were passed down to
-// us by whoever started the runtime.
+// closeOnExec keeps commands from getting descriptors that are ours.
 func closeOnExec() {
 	const first = controlFD
 	if unix.CloseRange(first, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC) == nil {
 		return
 	}
-	d, err := os.Open("/proc/self/fd")
-	if err != nil {
-		unix.CloseOnExec(controlFD)
-		unix.CloseOnExec(liveFD)
-		return
-	}
-	defer d.Close()
-	names, _ := d.Readdirnames(-1)
-	for _, name := range names {
-		if fd, err := strconv.Atoi(name); err == nil && fd >= first {
+	if openFDs(func(fd int) {
+		if fd >= first {
 			unix.CloseOnExec(fd)
 		}
+	}) != nil {
+		unix.CloseOnExec(controlFD)
+		unix.CloseOnExec(liveFD)
 	}
+}
+
+// closeInherited closes what was passed down to us by whoever started the
+// runtime: a guardian that keeps its tree may outlive them all, and somebody may
+// wait for the end of a pipe. What this process opened by itself is marked to be
+// closed on exec, and what is passed to a command comes with its order.
+func closeInherited() {
+	_ = openFDs(func(fd int) {
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); fd > liveFD && err == nil && flags&unix.FD_CLOEXEC == 0 {
+			unix.Close(fd)
+		}
+	})
+}
+
+// openFDs calls do with each descriptor of this process.
+func openFDs(do func(fd int)) error {
+	d, err := os.Open("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	for _, name := range names {
+		if fd, err := strconv.Atoi(name); err == nil {
+			do(fd)
+		}
+	}
+	return err
 }
 
 // warm makes the codec build its tables before there is a command to wait for
@@ -179,16 +202,9 @@ func (g *guardian) attach(c *net.UnixConn, pid int) {
 		return // the connection's end tells, too
 	}
 	f := os.NewFile(uintptr(fd), "runtime")
-	raw, err := f.SyscallConn()
-	if err != nil {
-		f.Close()
-		return
-	}
 	go func() {
 		defer f.Close()
-		asked := false
-		err := raw.Read(func(uintptr) bool { was := asked; asked = true; return was })
-		if err == nil {
+		if awaitEnd(f) == nil {
 			g.owner <- n
 		}
 	}()

@@ -325,13 +325,13 @@ func (h *guardianHost) adopt(t *tree) {
 // adoptPatience is how long a guardian that does not let us in is asked again.
 const adoptPatience = 2 * time.Second
 
-// held returns the tree if this host has it already: its session was closed and
-// is opened again in one process.
+// held returns the tree if this host has it already, and has not let go of it.
 func (h *guardianHost) held(rec event.ProcessStarted) *tree {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for t := range h.trees {
-		if s := t.state().started; s.PID == rec.PID && s.Start == rec.Start && s.Boot == rec.Boot {
+		st := t.state()
+		if s := st.started; !st.leaving && s.PID == rec.PID && s.Start == rec.Start && s.Boot == rec.Boot {
 			return t
 		}
 	}

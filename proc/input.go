@@ -28,6 +28,16 @@ func InputOf(t Tree) (in Input, ok bool) {
 	return w.input()
 }
 
+// Leave lets go of a kept tree while this process lives on: its guardian keeps
+// it, and whoever adopts it next, here or in another process, has it. t then
+// says no more of it, neither its output's end nor its own, and its Stop ends
+// nothing. What is not kept stays as it is.
+func Leave(t Tree) {
+	if l, is := t.(interface{ letGo() }); is {
+		l.letGo()
+	}
+}
+
 // Since returns what t printed after its first from bytes, head and tail within
 // limit bytes of text (0: all that was kept). Bytes is what was printed in all,
 // also before from; Dropped is what was printed after from and is kept nowhere.

@@ -2,6 +2,7 @@ package proc_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
@@ -88,5 +89,56 @@ func TestAKeptTreeThatIsAdoptedAsItsHostClosesLivesOn(t *testing.T) {
 	}
 	if err := h.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A kept tree that was let go of can be had by another host while the first one
+// lives, which sees no more of it than that its guardian is buried.
+//
+// proves PRC-01, REC-07
+func TestAKeptTreeThatWasLeftIsAdoptedWhileItsRuntimeLives(t *testing.T) {
+	one, two := guardianLane().Host(t), guardianLane().Host(t)
+	defer one.Close()
+	defer two.Close()
+	tree, s, m := keepable(t, one, "exec sleep 1000")
+	if err := tree.Keep(true); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	rec := tree.Started()
+	if same, err := one.Adopt(ctx, rec, s.Spool); err != nil || same != tree {
+		t.Errorf("what a host has is had from it: %v, %v", same, err)
+	}
+	proc.Leave(tree)
+	for i, h := range []proc.Host{one, two} { // its own host can have it again, too
+		got, err := h.Adopt(ctx, rec, s.Spool)
+		for err != nil && ctx.Err() == nil { // a host's own patience is for a machine that is less busy
+			got, err = h.Adopt(ctx, rec, s.Spool)
+		}
+		if err != nil || got == tree || len(m.Alive()) != 1 {
+			t.Fatalf("host %d: %v, %v, alive %v", i, got, err, m.Alive())
+		}
+		if i == 0 {
+			proc.Leave(got)
+			continue
+		}
+		if st := got.Stop(interrupt.Ladder{Bound: time.Minute}); !st.Gone || !m.None() {
+			t.Errorf("%+v, alive %v", st, m.Alive())
+		}
+	}
+	proctest.Until(t, time.Minute, "the guardian is buried", func() bool { return errors.Is(syscall.Kill(rec.Guardian.PID, 0), syscall.ESRCH) })
+}
+
+// What is not kept is not let go of.
+//
+// proves PRC-01
+func TestWhatIsNotKeptIsNotLeft(t *testing.T) {
+	h := guardianLane().Host(t)
+	defer h.Close()
+	tree, _, m := keepable(t, h, "exec sleep 1000")
+	proc.Leave(tree)
+	if st := tree.Stop(interrupt.Ladder{Bound: time.Minute}); !st.Gone || !m.None() {
+		t.Errorf("%+v, alive %v", st, m.Alive())
 	}
 }

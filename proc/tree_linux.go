@@ -137,12 +137,55 @@ func (t *tree) leave() {
 	t.ctl.Close()
 }
 
+// letGo is [Leave].
+func (t *tree) letGo() {
+	if st := t.state(); st.started.Keep && !st.dead {
+		t.leave()
+	}
+}
+
 func (t *tree) keeps() bool { return t.state().started.Keep }
 
+// release leaves a guardian to itself. It is our child all the same, if we
+// started it: as long as the host stands its end is waited for, so that no
+// zombie of it is left.
 func (t *tree) release() {
-	if t.proc != nil {
-		_ = t.proc.Release()
+	if t.proc == nil {
+		return
 	}
+	fd, err := unix.PidfdOpen(t.proc.Pid, unix.PIDFD_NONBLOCK)
+	if err != nil || closed(t.host.closing) {
+		_ = t.proc.Release()
+		return
+	}
+	f := os.NewFile(uintptr(fd), "guardian")
+	ended := make(chan struct{})
+	t.host.wg.Go(func() {
+		defer close(ended)
+		if awaitEnd(f) == nil {
+			_, _ = t.proc.Wait()
+			return
+		}
+		_ = t.proc.Release()
+	})
+	t.host.wg.Go(func() {
+		select {
+		case <-ended:
+		case <-t.host.closing:
+		}
+		f.Close()
+	})
+}
+
+// awaitEnd waits until the process of a non-blocking pidfd has ended; the error
+// says that the file was closed before.
+func awaitEnd(pidfd *os.File) error {
+	raw, err := pidfd.SyscallConn()
+	if err != nil {
+		return err
+	}
+	asked := false
+	return raw.Read(func(uintptr) bool { was := asked; asked = true; return was })
 }
 
 func (t *tree) hear(f frame) {

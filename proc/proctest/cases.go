@@ -62,6 +62,7 @@ func cases() []testCase {
 		{"what ended before the runtime's death ended by itself", guarded, endedUnheard},
 		{"what ended within its limit did, whenever that is seen", guarded, endedInTime},
 		{"a kept tree outlives its runtime and is adopted", guarded, adoption},
+		{"a kept tree's guardian holds nothing that its runtime was given", guarded, keptHoldsNothing},
 		{"a kept tree that ended meanwhile is adopted with its end", guarded, adoptionAfterEnd},
 		{"the guardian's death ends the tree", guarded, guardianDeath},
 		{"a stopped guardian is woken", guarded, stoppedGuardian},

@@ -2,6 +2,8 @@ package proctest
 
 import (
 	"context"
+	"errors"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -158,6 +160,30 @@ func adoption(b *bench) {
 	b.stop(tree, m, 0)
 	if e, ok := tree.Exit(); !ok || e.Signal != "SIGKILL" {
 		b.Errorf("exit %+v", e)
+	}
+}
+
+// keptHoldsNothing passes a pipe down to a runtime, under more than one number,
+// for the guardian has two of its own: the pipe's end comes with the runtime's.
+func keptHoldsNothing(b *bench) {
+	s, m := b.spec(`exec sleep 1000`)
+	r, w, err := os.Pipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer r.Close()
+	rt := startRuntime(b, b.Driver, runtimeJob{Spec: s, Keep: true}, w, w, w, w)
+	w.Close()
+	b.Cleanup(func() { proc.End(rt.Tree, interrupt.Ladder{Bound: time.Minute}) })
+	rt.Kill()
+	if err := r.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		b.Fatal(err)
+	}
+	if n, err := r.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
+		b.Errorf("%d bytes, %v: somebody holds the pipe", n, err)
+	}
+	if len(m.Alive()) != 1 {
+		b.Errorf("alive: %v", m.Alive())
 	}
 }
 

@@ -100,7 +100,8 @@ func StartUnheard(t testing.TB, d Driver, spec proc.Spec) *Runtime {
 	return startRuntime(t, d, runtimeJob{Spec: spec, Deaf: true})
 }
 
-func startRuntime(t testing.TB, d Driver, job runtimeJob) *Runtime {
+// startRuntime passes files down to it as its descriptors from 3 on.
+func startRuntime(t testing.TB, d Driver, job runtimeJob, files ...*os.File) *Runtime {
 	t.Helper()
 	job.Cgroup, job.Group = d.Options.Cgroup, d.Options.Group
 	j, err := json.Marshal(job)
@@ -109,7 +110,7 @@ func startRuntime(t testing.TB, d Driver, job runtimeJob) *Runtime {
 	}
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), runtimeVar+"="+string(j))
-	cmd.Stderr = os.Stderr
+	cmd.Stderr, cmd.ExtraFiles = os.Stderr, files
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -352,6 +352,7 @@ var _ tool.Process = leftover{}
 func (p leftover) PIDs() []int           { return p.tree.PIDs() }
 func (p leftover) Gone() <-chan struct{} { return p.tree.Gone() }
 func (p leftover) Keep(keep bool) error  { return p.tree.Keep(keep) }
+func (p leftover) Leave()                { proc.Leave(p.tree) }
 
 // Exit says nothing: the end that the tree knows is that of the command, which
 // has been reported with its call, not of what it left behind.

@@ -114,6 +114,9 @@ func (t *terminal) Exit() (code *int, signal string) {
 	return e.Code, e.Signal
 }
 
+// Leave lets go of the tree if it is kept.
+func (t *terminal) Leave() { proc.Leave(t.tree) }
+
 // Output implements [tool.Process]; the cursor stays where it is.
 func (t *terminal) Output(limit int) (text string, bytes int64) {
 	o := t.tree.Output(limit)
