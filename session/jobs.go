@@ -32,6 +32,9 @@ type job struct {
 // endedBy is what a process says that was ended by a tool and not here.
 type endedBy interface{ EndedBy() string }
 
+// leaver is a process that can be let go of: see [proc.Leave].
+type leaver interface{ Leave() }
+
 // ErrNoJob is returned for a job that does not run here.
 var ErrNoJob = errors.New("no such job runs in this session")
 
@@ -125,6 +128,18 @@ func (js *jobs) stopAll(ctx context.Context, l Limits) error {
 	return errors.Join(left...)
 }
 
+// leave lets go of what is kept, so that whoever opens the session next can have
+// it, also while this process lives on.
+func (js *jobs) leave() {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	for _, j := range js.running {
+		if p, ok := j.process.(leaver); ok && j.keep {
+			p.Leave()
+		}
+	}
+}
+
 // stop climbs the ladder; the error names what outlived it.
 func (j *job) stop(l Limits) error {
 	if pids := j.process.Stop(interrupt.Ladder{Grace: l.JobGrace, Bound: l.JobBound}); len(pids) > 0 {
@@ -196,6 +211,9 @@ func (t Tree) Output(limit int) (text string, bytes int64) {
 	o := t.Tree.Output(limit)
 	return o.Text, o.Bytes
 }
+
+// Leave lets go of the tree if it is kept.
+func (t Tree) Leave() { proc.Leave(t.Tree) }
 
 // Stop ends the tree and returns the pids that outlived it.
 func (t Tree) Stop(l interrupt.Ladder) (survivors []int) { return t.Tree.Stop(l).Survivors }

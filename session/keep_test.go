@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,4 +54,30 @@ func TestWhatIsRecordedOfAKeptJobIsWhatIsInForce(t *testing.T) {
 		t.Errorf("recorded %+v, in force %v", kept, p.isKept())
 	}
 	p.once.Do(func() { close(p.gone) })
+}
+
+// leavable is a tree that can be let go of.
+type leavable struct {
+	*tree
+	left *atomic.Int64
+}
+
+func (p leavable) Leave() { p.left.Add(1) }
+
+// proves PRC-01, REC-07: a session that is closed lets go of what it keeps, so
+// that another process can have it while this one lives
+func TestAClosedSessionLetsGoOfWhatItKeeps(t *testing.T) {
+	kept, other := leavable{newTree(), new(atomic.Int64)}, leavable{newTree(), new(atomic.Int64)}
+	r := newRig(t, plan{tools: []tool.Tool{leaves(kept, other)}, talks: []talk{calls("c1", "leaves"), says("fine")}})
+	r.run("go")
+	if err := r.live.Keep(r.ctx, "j1", true); err != nil {
+		t.Fatal(err)
+	}
+	if kept.left.Load() != 0 {
+		t.Error("it was let go of too early")
+	}
+	r.close()
+	if kept.left.Load() != 1 || other.left.Load() != 0 || len(kept.ladders()) != 0 {
+		t.Errorf("kept: let go of %d times, stopped %v; the other: %d", kept.left.Load(), kept.ladders(), other.left.Load())
+	}
 }

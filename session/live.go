@@ -505,6 +505,7 @@ func (l *Live) shut(ctx context.Context, reason interrupt.Reason) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	l.jobs.leave()
 	l.end(ErrClosed)
 	l.loss = errors.Join(left, l.book.close())
 	close(l.given)
