@@ -31,7 +31,7 @@ func steering() []Scenario {
 			Play:   amid(offer("the first words that steer", event.PriorityNext), offer("the second words that steer", event.PriorityNext))},
 		{Name: "words behind a whole answer",
 			Shows:  []string{`"type":"step/end"`, `"steer":true`, `"type":"model/request"`},
-			Script: "T'One moment. ' W(300ms) T'So.' U(7,5) F(stop)\nT'With them.' U(9,2) F(stop)",
+			Script: "T'One moment. ' W(1500ms) T'So.' U(7,5) F(stop)\nT'With them.' U(9,2) F(stop)",
 			Play:   acts(event.TypeChunk, offer("words that come late", event.PriorityNext))},
 		{Name: "urgent words that stopped a turn",
 			Shows:  []string{`"type":"process/started"`, `"priority":"now"`, `"outcome":"stopped"`, `"type":"turn/end"`, `"type":"inbox/claimed"`},
@@ -118,7 +118,7 @@ func ended() []Scenario {
 
 // quick are the limits of a guard that sees a stall at once; what comes first is
 // waited for as long as ever.
-var quick = guard.StallLimits{First: time.Minute, Idle: 400 * time.Millisecond, Argument: 8, Silence: time.Millisecond}
+var quick = guard.StallLimits{First: time.Minute, Idle: time.Second, Argument: 8, Silence: time.Millisecond}
 
 func limited(set func(*ripcord.Limits)) func(context.Context) (*Gear, error) {
 	return func(context.Context) (*Gear, error) { return &Gear{Limits: set}, nil }
