@@ -27,7 +27,7 @@ func TestSignalsLeaveACleanTerminal(t *testing.T) {
 					c.sees("pkg/two")
 				}
 				_ = c.cmd.Process.Signal(tc.sig)
-				if code := c.leaves(5 * time.Second); code != tc.code {
+				if code := c.leaves(enough); code != tc.code {
 					t.Errorf("code %d", code)
 				}
 				if prompt != "" {
@@ -82,7 +82,7 @@ func TestAStuckTerminalDoesNotHoldTheProcess(t *testing.T) {
 	<-time.After(time.Second)
 	_ = c.cmd.Process.Signal(syscall.SIGTERM)
 	defer func() {
-		if code := c.leaves(time.Second); code != 143 {
+		if code := c.leaves(enough); code != 143 {
 			t.Errorf("code %d", code)
 		}
 		if after, err := term.GetState(c.slave.Fd()); err != nil || *after != *c.before {
@@ -107,7 +107,7 @@ func TestALostTerminalIsAStop(t *testing.T) {
 			}
 			_ = c.slave.Close()
 			_ = c.tty.Close()
-			if code := c.leaves(5 * time.Second); code != 129 {
+			if code := c.leaves(enough); code != 129 {
 				t.Errorf("code %d", code)
 			}
 			c.wants("released")
@@ -186,7 +186,7 @@ func TestPlainModeOnALostTerminalStops(t *testing.T) {
 	c.wants("submit")
 	_ = c.slave.Close()
 	_ = c.tty.Close()
-	if code := c.leaves(5 * time.Second); code != 129 {
+	if code := c.leaves(enough); code != 129 {
 		t.Errorf("code %d", code)
 	}
 	c.wants("ended 1 aborted")
@@ -220,7 +220,7 @@ func TestSuspendUnderAShellAndBack(t *testing.T) {
 	if err != nil {
 		t.Skip("no bash here")
 	}
-	c := startAs(t, []string{shell, "--norc", "--noediting", "-i"}, "PS1=shell> ")
+	c := startAs(t, []string{shell, "--norc", "--noediting", "-i"}, "PS1=shell> ", "LC_ALL=C.UTF-8", "HISTFILE=")
 	c.sees("shell>")
 	c.typed("TUI_CHILD=$TUI_LOG " + os.Args[0] + "\n")
 	c.shows("enter send")

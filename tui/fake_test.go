@@ -41,7 +41,7 @@ type fake struct {
 	claims  map[int][]event.InputID
 	log     *os.File
 	wg      sync.WaitGroup
-	delay   time.Duration // before Submit and Interrupt answer
+	gate    string // a file: Interrupt answers once it is there; "": at once
 	closed  bool
 }
 
@@ -125,8 +125,13 @@ func (f *fake) Follow(ctx context.Context, _ event.SessionID, from event.Seq, li
 }
 
 func (f *fake) wait() {
-	if f.delay > 0 {
-		<-time.After(f.delay)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for f.gate != "" {
+		if _, err := os.Stat(f.gate); err == nil {
+			return
+		}
+		<-tick.C
 	}
 }
 
@@ -144,7 +149,6 @@ func (f *fake) Submit(_ context.Context, req api.SubmitRequest) (api.Submitted, 
 	if text == "refuse" {
 		return api.Submitted{}, errors.New("the disk is full")
 	}
-	f.wait()
 	if strings.HasPrefix(text, "slow") {
 		<-time.After(200 * time.Millisecond)
 	}
