@@ -50,12 +50,11 @@ func (b blobs) Put(ctx context.Context, data []byte) (event.BlobRef, error) {
 
 func (b blobs) put(name string, data []byte) error {
 	dir := b.s.path(b.id, blobsName)
-	made := false
 	if _, err := b.s.fs.Stat(dir); err != nil {
+		b.s.setNamed(b.id, false)
 		if err := b.s.fs.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
-		made = true
 	}
 	if !b.there(filepath.Join(dir, name), data) {
 		if err := b.write(dir, name, data); err != nil {
@@ -66,10 +65,32 @@ func (b blobs) put(name string, data []byte) error {
 	if err := b.s.fs.SyncDir(dir); err != nil {
 		return err
 	}
-	if made {
-		return b.s.fs.SyncDir(b.s.path(b.id, ""))
+	if b.s.isNamed(b.id) {
+		return nil
 	}
+	// Also when the folder was there: who made it may have failed behind that.
+	if err := b.s.fs.SyncDir(b.s.path(b.id, "")); err != nil {
+		return err
+	}
+	b.s.setNamed(b.id, true)
 	return nil
+}
+
+func (s *Store) isNamed(id event.SessionID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.named[id]
+}
+
+// setNamed keeps whether the session's folder of blobs is durable by its name.
+func (s *Store) setNamed(id event.SessionID, named bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if named {
+		s.named[id] = true
+	} else {
+		delete(s.named, id)
+	}
 }
 
 // there reports whether the very bytes are kept already.

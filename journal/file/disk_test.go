@@ -70,6 +70,75 @@ func TestTheFirstAcknowledgementWaitsForTheNames(t *testing.T) {
 	q.sync()
 }
 
+// proves LOG-12: nobody relies on what a dead process was about to make durable.
+func TestAFolderThatADeadProcessMadeIsNamedDurably(t *testing.T) {
+	disk, dir := newFaulty(), filepath.Join(t.TempDir(), "home")
+	if err := os.MkdirAll(filepath.Join(dir, "sessions", "s_dead"), 0o700); err != nil { // it died right behind that
+		t.Fatal(err)
+	}
+	var ops []string
+	disk.set(func(op, name string) error {
+		if op == "syncdir" {
+			ops = append(ops, name)
+		}
+		return nil
+	})
+	s := open(t, dir, file.Options{FS: disk})
+	create(t, s)
+	if want := []string{"s_file", "sessions", "home"}; !slices.Equal(ops, want) {
+		t.Errorf("synced the folders %q, want %q", ops, want)
+	}
+	ops = nil
+	first := journaltest.Open(t)
+	first.Epoch = 1
+	if err := s.Seed(t.Context(), "s_seed", []event.Record{first}, id, nil); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(ops, "home") {
+		t.Errorf("a whole session synced the folders %q", ops)
+	}
+}
+
+// proves LOG-12: the name of the blobs' folder is durable with the first blob
+// that is kept in it, whoever had made it.
+func TestAFolderThatAFailedPutMadeIsNamedDurably(t *testing.T) {
+	disk := newFaulty()
+	s := open(t, t.TempDir(), file.Options{FS: disk})
+	create(t, s)
+	var ops []string
+	full := true
+	disk.set(func(op, name string) error {
+		if full && op == "write" && strings.HasPrefix(name, ".new-") {
+			return syscall.ENOSPC
+		}
+		if op == "syncdir" {
+			ops = append(ops, name)
+		}
+		return nil
+	})
+	put := func(text string) error {
+		ops = nil
+		_, err := s.Blobs(id).Put(t.Context(), []byte(text))
+		return err
+	}
+	if err := put("one"); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	full = false
+	if err := put("one"); err != nil || !slices.Equal(ops, []string{"blobs", "s_file"}) {
+		t.Errorf("the first that is kept: %v, synced the folders %q", err, ops)
+	}
+	if err := put("two"); err != nil || !slices.Equal(ops, []string{"blobs"}) {
+		t.Errorf("the next: %v, synced the folders %q", err, ops)
+	}
+	if err := os.RemoveAll(filepath.Join(s.Dir(id), "blobs")); err != nil {
+		t.Fatal(err)
+	}
+	if err := put("two"); err != nil || !slices.Equal(ops, []string{"blobs", "s_file"}) {
+		t.Errorf("in a folder that is new: %v, synced the folders %q", err, ops)
+	}
+}
+
 // proves REC-02: saved and synced, then cut.
 func TestATornTailIsSavedBeforeItIsCut(t *testing.T) {
 	disk, dir := newFaulty(), t.TempDir()

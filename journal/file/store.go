@@ -57,6 +57,7 @@ type Store struct {
 	mu       sync.Mutex
 	wake     map[event.SessionID]chan struct{} // closed at the next append
 	verdicts map[event.SessionID]verdict
+	named    map[event.SessionID]bool // their folders of blobs are durable by name
 }
 
 // verdict remembers what a whole read found, for listings, which read little.
@@ -80,6 +81,7 @@ func Open(dir string, o Options) (*Store, error) {
 	s := &Store{
 		dir: dir, fs: o.FS, check: o.Check, from: o.CheckFrom, log: o.Log, reserve: o.Reserve, self: Self(),
 		wake: make(map[event.SessionID]chan struct{}), verdicts: make(map[event.SessionID]verdict),
+		named: make(map[event.SessionID]bool),
 	}
 	if s.fs == nil {
 		s.fs = OS{}
@@ -156,11 +158,13 @@ func (s *Store) Create(ctx context.Context, id event.SessionID) (journal.Writer,
 	return s.newWriter(id, f, lock, journal.Origin(), s.check(), nil, dirs), nil
 }
 
-// missingDirs returns dir, the folders above it that are not there yet, and
-// the first that is: all of them change when dir and a file in it are made.
+// missingDirs returns the session's folder dir, those above it up to the
+// store's, the ones above that which are not there yet, and the first that is:
+// they change when dir and a file in it are made. The store's is among them in
+// any case: who made the folder of sessions may have died before it was durable.
 func (s *Store) missingDirs(dir string) []string {
-	dirs := []string{dir, filepath.Dir(dir)}
-	for d := filepath.Dir(dir); d != filepath.Dir(d); d = filepath.Dir(d) {
+	dirs := []string{dir, filepath.Dir(dir), s.dir}
+	for d := s.dir; d != filepath.Dir(d); d = filepath.Dir(d) {
 		if _, err := s.fs.Stat(d); err == nil {
 			break
 		}
