@@ -179,7 +179,7 @@ func TestALongTranscriptIsReadInBoundedMemory(t *testing.T) {
 	cut := strings.SplitAfter(piCut(time.Minute, toolCall("write", page(2000))), "\n")
 	const size = 24 << 20
 	in := &long{parts: []string{cut[0], strings.Repeat(cut[1], 3), turn}, n: size / len(turn)}
-	defer debug.SetGCPercent(debug.SetGCPercent(10)) // what is garbage, of other tests too, is not counted for long, on however many processors
+	defer debug.SetGCPercent(debug.SetGCPercent(40)) // what is garbage, of other tests too, is not counted for long, on however many processors
 	runtime.GC()
 	r, err := forensics.Replay(in, forensics.Options{})
 	if err != nil || r.Found != 3 || r.Bytes < size-int64(2*len(turn)) || len(r.Notes) != 0 {
