@@ -81,23 +81,25 @@ func TestAHostThatSaysTheSessionIsLostIsBelieved(t *testing.T) {
 // proves LOG-12, REC-06: whoever did not stay for the acknowledgement asks
 // again under the same key, and can wait for the turn that runs
 func TestASubmitThatWasCutCanBeAskedForAgain(t *testing.T) {
-	r := newRig(t, plan{store: mem.Options{Delay: 100 * time.Millisecond}, talks: []talk{hangs("half")}})
-	in := session.Input{Key: "k", Input: event.UserInput{Content: event.TextOf("go")}}
-	short, cancel := context.WithTimeout(r.ctx, 20*time.Millisecond)
-	defer cancel()
-	if _, err := r.live.Submit(short, in); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("the submit came to %v", err)
-	}
-	id, err := r.live.Submit(r.ctx, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.until("it streams", func() bool { return r.model.count() == 1 })
-	r.stop(session.Address{Input: id})
-	if sum := r.wait(id); sum.Turn != 1 || sum.Outcome != event.TurnAborted {
-		t.Errorf("%+v", sum)
-	}
-	r.holds()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, plan{store: mem.Options{Delay: 100 * time.Millisecond}, talks: []talk{hangs("half")}})
+		in := session.Input{Key: "k", Input: event.UserInput{Content: event.TextOf("go")}}
+		short, cancel := context.WithTimeout(r.ctx, 20*time.Millisecond)
+		defer cancel()
+		if _, err := r.live.Submit(short, in); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("the submit came to %v", err)
+		}
+		id, err := r.live.Submit(r.ctx, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.until("it streams", func() bool { return r.model.count() == 1 })
+		r.stop(session.Address{Input: id})
+		if sum := r.wait(id); sum.Turn != 1 || sum.Outcome != event.TurnAborted {
+			t.Errorf("%+v", sum)
+		}
+		r.holds()
+	})
 }
 
 // tree is a process tree in memory. One that is deaf outlives its stop.
