@@ -154,7 +154,7 @@ func (l *long) Read(p []byte) (int, error) {
 	if l.reads++; l.reads%64 == 0 {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		l.peak = max(l.peak, m.HeapInuse)
+		l.peak = max(l.peak, m.HeapAlloc)
 	}
 	for l.at.Len() == 0 {
 		switch {
