@@ -3,11 +3,14 @@ package session_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/journal/mem"
 	"github.com/ripcord-go/ripcord/session"
 	"github.com/ripcord-go/ripcord/tool"
@@ -94,4 +97,66 @@ func TestAKeptJobStaysKeptWhereKeepingItAgainFails(t *testing.T) {
 	disk.on.Store(false)
 	r.until("it works again", func() bool { return r.live.Status().Storage == "" })
 	p.once.Do(func() { close(p.gone) })
+}
+
+// A stop that comes while an urgent input makes its turn unwind stops that, too:
+// nothing runs by itself behind it.
+//
+// proves TRN-14, INT-24, IFC-06
+func TestAStopBehindAnUrgentInputIsObeyed(t *testing.T) {
+	for _, clear := range []bool{false, true} {
+		release := make(chan struct{})
+		slow := deed("slow", interrupt.NonInterruptible, func(context.Context, *tool.Call) (tool.Result, error) {
+			<-release
+			return tool.Text("real"), nil
+		})
+		r := newRig(t, plan{tools: []tool.Tool{slow}, talks: []talk{calls("c1", "slow"), says("fine")}})
+		first := r.submit("first")
+		r.until("the call has started", func() bool { return strings.Contains(r.types(), "call/started") })
+		taken, err := r.live.Offer(r.ctx, session.Input{Input: event.UserInput{Content: event.TextOf("urgent")}, Priority: event.PriorityNow})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if clear {
+			_, err = r.live.InterruptAndClear(r.ctx, session.Address{}, byMe(), false)
+		} else {
+			_, err = r.live.Interrupt(session.Address{}, byMe(), false)
+			_ = r.live.Remove(r.ctx, "i_none", "me") // it is answered behind whatever the driver had to do by then
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		close(release)
+		sum := r.wait(first)
+		if sum.Outcome != event.TurnAborted || sum.Next != "" || clear != slices.Equal(sum.Dropped, []string{"urgent"}) || clear == slices.Equal(sum.Held, []string{"urgent"}) {
+			t.Errorf("clear %v: %s, next %q, dropped %q, held %q", clear, sum.Outcome, sum.Next, sum.Dropped, sum.Held)
+		}
+		if st := r.live.Status(); st.Running || !clear && r.live.Runs(taken.ID) {
+			t.Errorf("clear %v: it runs by itself: %+v", clear, st)
+		}
+		r.holds()
+	}
+}
+
+// proves TRN-14: a second stop that wants nothing of what waits gets its wish
+func TestAStopThatComesSecondClearsAllTheSame(t *testing.T) {
+	release := make(chan struct{})
+	slow := deed("slow", interrupt.NonInterruptible, func(context.Context, *tool.Call) (tool.Result, error) {
+		<-release
+		return tool.Text("real"), nil
+	})
+	r := newRig(t, plan{tools: []tool.Tool{slow}, talks: []talk{calls("c1", "slow"), says("fine")}})
+	first := r.submit("first")
+	r.submit("second")
+	r.until("the call has started", func() bool { return strings.Contains(r.types(), "call/started") })
+	r.stop(session.Address{})
+	r.submit("third")
+	if s, err := r.live.InterruptAndClear(r.ctx, session.Address{}, byMe(), false); err != nil || s != session.StopAlready {
+		t.Errorf("%v, %v", s, err)
+	}
+	close(release)
+	if sum := r.wait(first); !slices.Equal(sum.Dropped, []string{"second", "third"}) || len(sum.Held) > 0 {
+		t.Errorf("dropped %q, held %q", sum.Dropped, sum.Held)
+	}
+	r.holds()
 }

@@ -308,8 +308,10 @@ func (l *Live) Interrupt(a Address, cause interrupt.Cause, force bool) (Stop, er
 // wait; that what was dropped is durable does, as long as ctx lets it.
 func (l *Live) InterruptAndClear(ctx context.Context, a Address, cause interrupt.Cause, force bool) (Stop, error) {
 	stop, err := l.interrupt(a, cause, force, true)
-	if err == nil && stop == Stopping {
-		_, err = l.ask(ctx, func(t turn.Token) turn.Input { return turn.Clear{By: cause.Who, Stop: true, Token: t} })
+	if err == nil && (stop == Stopping || stop == StopAlready) { // a later wish is about what waits by then
+		_, err = l.ask(ctx, func(t turn.Token) turn.Input {
+			return turn.Clear{By: cause.Who, Stop: stop == Stopping, Token: t}
+		})
 	}
 	return stop, err
 }
@@ -381,7 +383,7 @@ func (a *active) heard() (in turn.Tripped, ok bool) {
 	if a.word == nil || a.word.Reason == "" {
 		return in, false
 	}
-	in.Cause, a.word = *a.word, &interrupt.Cause{} // another one changes nothing
+	in, a.word = a.tripped(*a.word), &interrupt.Cause{} // another one changes nothing
 	return in, true
 }
 

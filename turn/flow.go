@@ -392,6 +392,10 @@ func (s *State) tripped(in Tripped) {
 	if s.cause == nil {
 		s.cause, s.stopAt = &c, s.Last()
 	}
+	wish := c.Reason != interrupt.NowPriorityInput && !s.ownStop(c) // somebody wants it to stop, and nothing to go on by itself
+	if wish {
+		s.stopAt = s.Last()
+	}
 	if in.Drop && s.broken == nil && (s.turn != 0 || s.phase == PhaseArmed) { // else the end is written, and can say nothing of it
 		s.drop(c.Who, true)
 	}
@@ -405,11 +409,11 @@ func (s *State) tripped(in Tripped) {
 		}
 	}
 	switch s.phase {
-	case PhaseEnding: // its end is a fact; what waits behind it is not to run by itself
-		if c.Reason != interrupt.NowPriorityInput && !s.ownStop(c) {
+	case PhaseEnding, PhaseUnwinding: // its end is a fact, or about to be one
+		if wish {
 			s.hold()
 		}
-	case PhaseIdle, PhaseArmed, PhaseUnwinding:
+	case PhaseIdle, PhaseArmed:
 	case PhaseGating, PhaseAsking, PhaseWaiting, PhaseCalling, PhaseCompacting:
 		s.cut(s.abort(c))
 	}
