@@ -1,6 +1,7 @@
 package mem_test
 
 import (
+	"errors"
 	"sync"
 	"testing"
 
@@ -38,4 +39,28 @@ func TestStore(t *testing.T) {
 type fault struct {
 	op  string
 	err error
+}
+
+// proves LOG-11: between the look whether a writer holds its journal and what it
+// changes no crash fits.
+func TestAWriterLooksAndChangesUnderOneLock(t *testing.T) {
+	s := mem.New(mem.Options{})
+	w, err := s.Create(t.Context(), "s_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := 0
+	change := func() {
+		changed++
+		if !mem.Locked(s) {
+			t.Error("a crash fits between the look and the change")
+		}
+	}
+	if err := mem.Owning(w, change); err != nil || changed != 1 {
+		t.Errorf("its holder changed it %d times: %v", changed, err)
+	}
+	s.Crash(true)
+	if err := mem.Owning(w, change); !errors.Is(err, journal.ErrFenced) || changed != 1 {
+		t.Errorf("a dead writer: %v, changed %d times", err, changed)
+	}
 }

@@ -47,17 +47,19 @@ func (w *writer) open(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return w.owned()
+	return w.owning(func() {})
 }
 
-// owned returns the fenced error unless this writer holds the journal.
-func (w *writer) owned() error {
+// owning has do change the journal under the lock, or returns the fenced error
+// if this writer does not hold it: a crash comes before both or behind both.
+func (w *writer) owning(do func()) error {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
 	if w.ledger.Fenced() || w.s.sessions[w.id] != w.x || w.x.writer != w {
 		w.ledger.Fence()
 		return fmt.Errorf("session %s: %w; open it again", w.id, journal.ErrFenced)
 	}
+	do()
 	return nil
 }
 
@@ -71,16 +73,15 @@ func (w *writer) Append(ctx context.Context, expected event.Seq, epoch event.Epo
 		return w.ledger.Tip().Seq, err
 	}
 	if err = w.s.fault(w.id, "append"); err == nil {
-		err = w.owned()
+		err = w.owning(func() {
+			w.x.bytes = append(w.x.bytes, lines...) // readers hold shorter slices of it
+			w.s.changed()
+		})
 	}
 	if err != nil {
 		w.ledger.Dropped()
 		return w.ledger.Tip().Seq, err
 	}
-	w.s.mu.Lock()
-	w.x.bytes = append(w.x.bytes, lines...) // readers hold shorter slices of it
-	w.s.changed()
-	w.s.mu.Unlock()
 	w.ledger.Wrote(lines, at)
 	return at.Seq, nil
 }
@@ -104,12 +105,9 @@ func (w *writer) sync() (event.Seq, error) {
 	if err := w.s.fault(w.id, "sync"); err != nil {
 		return acked, err
 	}
-	if err := w.owned(); err != nil {
+	if err := w.owning(func() { w.x.synced = w.ledger.Tip().End }); err != nil {
 		return acked, err
 	}
-	w.s.mu.Lock()
-	w.x.synced = w.ledger.Tip().End
-	w.s.mu.Unlock()
 	w.ledger.Synced()
 	return w.ledger.Acked().Seq, nil
 }
@@ -122,7 +120,7 @@ func (w *writer) Close() error {
 	if w.done {
 		return w.err
 	}
-	if w.owned() == nil {
+	if w.owning(func() {}) == nil {
 		_, w.err = w.sync()
 	}
 	w.done = true
