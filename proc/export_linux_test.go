@@ -49,8 +49,7 @@ func DrainTerminal(master *os.File) (got int, err error) {
 // DrainWoken takes what waits in a pipe and is woken once more while it does,
 // after the first part.
 func DrainWoken(r *os.File) (got, parts int, err error) {
-	var p *pump
-	p = newPump(r, func(b []byte) {
+	p := newPump(r, func(b []byte) {
 		got += len(b)
 		if parts++; parts == 1 {
 			err = r.SetReadDeadline(time.Unix(1, 0))

@@ -153,8 +153,11 @@ func (t *tree) release() {
 	if t.proc == nil {
 		return
 	}
-	fd, err := unix.PidfdOpen(t.proc.Pid, unix.PIDFD_NONBLOCK)
-	if err != nil || closed(t.host.closing) {
+	fd, err := -1, errClosed
+	if !closed(t.host.closing) {
+		fd, err = unix.PidfdOpen(t.proc.Pid, unix.PIDFD_NONBLOCK)
+	}
+	if err != nil {
 		_ = t.proc.Release()
 		return
 	}
