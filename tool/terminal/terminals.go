@@ -214,7 +214,8 @@ func (s *Terminals) Readopt(session event.SessionID, id event.JobID, tree proc.T
 	}
 	s.change(session, func(r *room) {
 		r.list = slices.DeleteFunc(r.list, func(o *terminal) bool {
-			if o.id == id && o.tree == tree { // its session was closed and opened again
+			had, has := o.tree.Started(), tree.Started()
+			if o.id == id && had.PID == has.PID && had.Start == has.Start { // its session was closed and opened again
 				t.cursor, t.command = o.at(), o.command
 			}
 			return o.id == id
