@@ -132,10 +132,11 @@ func TestTheProbeAsksModelServersOnLoopbackOnly(t *testing.T) {
 	}))
 	defer srv.Close()
 	defer close(release)
-	p := model.Loopback(t.Context(), 0)
+	p := model.Loopback(t.Context(), time.Minute)
 	if first, err := p.First(srv.URL+"/v1", ""); !p.Alive(srv.URL+"/v1") || first != "a" || err != nil {
 		t.Errorf("a model server was not found: %q, %v", first, err)
 	}
+	p = model.Loopback(t.Context(), 0)
 	for _, path := range []string{"/page", "/none", "/slow"} {
 		from := time.Now()
 		if p.Alive(srv.URL + path) {
