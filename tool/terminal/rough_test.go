@@ -248,6 +248,9 @@ func TestCloseEndsWhatIsNotKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !tree.Started().Keep {
+		t.Error("its guardian does not keep it")
+	}
 	b.terms.Readopt("s_1", "j_2", tree)
 	if text := b.ok("terminal_poll", m{"id": "j_2", "wait_ms": 0}); !strings.Contains(text, "terminal j_2 runs\nno new output") {
 		t.Errorf("%q", text)
