@@ -25,6 +25,7 @@ func logRead(a *app, name, short string, follow bool) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: name + " ID", Short: short, Args: cobra.ExactArgs(1),
+		Long:    short + ".\nWhat is damaged is told on stderr, what is readable behind it follows; the exit\ncode is then 7.",
 		Example: "  ripcord log " + name + " s_01\n  ripcord log " + name + " s_01 --json   # the records' own bytes, one a line",
 		RunE: a.reading(func(ctx context.Context, svc api.Service, args []string) error {
 			s, err := resolve(ctx, svc, args[0])
@@ -42,11 +43,18 @@ func logRead(a *app, name, short string, follow bool) *cobra.Command {
 	return cmd
 }
 
+// printRecords prints what holds. A damaged range is told where it stands among
+// the records, and what is readable behind it follows (REC-02).
 func (a *app) printRecords(ctx context.Context, frames iter.Seq2[api.Frame, error], asJSON bool) error {
+	damaged := false
 	for f, err := range frames {
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return nil
+			return onlyIf(damaged, exitError(exitDamaged))
+		case err != nil && explain(err).Code == event.FailDamaged:
+			damaged = true
+			a.say("%s", oneLine(explain(err).Message))
+			continue
 		case err != nil:
 			return err
 		case f.Record == nil:
@@ -57,10 +65,10 @@ func (a *app) printRecords(ctx context.Context, frames iter.Seq2[api.Frame, erro
 			a.print("%s\n", recordLine(f.Record))
 		}
 		if a.out.closed() {
-			return nil
+			break
 		}
 	}
-	return nil
+	return onlyIf(damaged, exitError(exitDamaged))
 }
 
 func recordLine(r *event.Record) string {
