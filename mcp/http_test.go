@@ -17,6 +17,7 @@ import (
 
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/mcp"
+	"github.com/ripcord-go/ripcord/proc/proctest"
 )
 
 // site is a server of the SDK over HTTP, which a test can change under way.
@@ -106,9 +107,7 @@ func TestCallsOverHTTPAreMadeAndStopped(t *testing.T) {
 		t.Errorf("status %+v", st)
 	}
 	b.close(m)
-	if open := s.sessions(); len(open) != 0 {
-		t.Errorf("%d sessions are open at the server", len(open))
-	}
+	proctest.Until(t, patience, "no session is open at the server", func() bool { return len(s.sessions()) == 0 })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.keys {

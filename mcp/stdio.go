@@ -22,6 +22,7 @@ import (
 
 const (
 	farewell   = 500 * time.Millisecond // from the end of its input until it is asked with a signal
+	obituary   = 5 * time.Second        // from the end of its output until its own end is known: a busy machine is late
 	stderrKept = 16 << 10               // bytes
 	spoolKept  = 256 << 10              // bytes of stderr in the guardian's spool
 	codeLong   = -32000                 // ours, for an answer that was not kept
@@ -45,6 +46,7 @@ type process struct {
 	ended   chan struct{} // closed when nothing more can be read
 	count   atomic.Int64
 	lost    atomic.Bool // it went first: its output ended, or its input broke
+	mute    atomic.Bool // its output ended
 
 	mu      sync.Mutex
 	waiting map[int64]struct{} // requests of ours that somebody waits for
@@ -113,6 +115,7 @@ func (p *process) read() {
 		line, long, err := l.next()
 		switch {
 		case err != nil:
+			p.mute.Store(true)
 			return
 		case long != nil:
 			p.tally.longLine()
@@ -293,7 +296,11 @@ func (p *process) lose() {
 // close ends the server: the end of its input, a moment, the ladder.
 func (p *process) close() string {
 	ours := closed(p.closing) && !p.lost.Load() // its input was ended before it went: what it did then is no end of its own
-	own := !ours && (closed(p.tree.Exited()) || p.lost.Load() && within(p.tree.Exited(), farewell))
+	last := farewell
+	if p.mute.Load() {
+		last = obituary
+	}
+	own := !ours && (closed(p.tree.Exited()) || p.lost.Load() && within(p.tree.Exited(), last))
 	p.shut()
 	if !own {
 		within(p.tree.Exited(), farewell)
