@@ -274,11 +274,13 @@ type CallEnded struct {
 
 // Output describes a tool's output that did not fit in the record.
 type Output struct {
-	Bytes     int64    `json:"bytes"`             // in all, as produced
-	Truncated bool     `json:"truncated"`         // the content holds head and tail only
-	Dropped   int64    `json:"dropped,omitempty"` // bytes kept nowhere
-	Binary    bool     `json:"binary,omitempty"`
-	Blob      *BlobRef `json:"blob,omitempty"`
+	Bytes     int64 `json:"bytes"`             // in all, as produced
+	Truncated bool  `json:"truncated"`         // the content holds head and tail only
+	Dropped   int64 `json:"dropped,omitempty"` // bytes kept nowhere
+	Binary    bool  `json:"binary,omitempty"`
+	// Blob holds the text as the tool gave it. A tool that printed more than it
+	// gives leaves the middle out there too, and says in it how much.
+	Blob *BlobRef `json:"blob,omitempty"`
 }
 
 // LateResult is what a quarantined call returned after its turn was closed. It

@@ -22,12 +22,17 @@ func Text(s string) Result { return Result{Content: event.TextOf(s), Success: tr
 // 256): head and tail with a line in between that says how many bytes, left,
 // are left out.
 func Bounded(s string, limit int) (text string, left int) {
+	return bounded(s, limit, func(left int) string { return fmt.Sprintf("%d bytes are left out here", left) })
+}
+
+// bounded is [Bounded] with the words of the line, at most 76 bytes of them.
+func bounded(s string, limit int, words func(left int) string) (text string, left int) {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	limit = max(limit, leastInline)
 	if len(s) <= limit {
 		return s, 0
 	}
-	keep := limit - 64 // room for the line
+	keep := limit - 88 // room for the line
 	head, tail := keep/2, len(s)-(keep-keep/2)
 	for head > 0 && !utf8.RuneStart(s[head]) {
 		head--
@@ -36,12 +41,14 @@ func Bounded(s string, limit int) (text string, left int) {
 		tail++
 	}
 	left = tail - head
-	return s[:head] + fmt.Sprintf("\n[… %d bytes are left out here …]\n", left) + s[tail:], left
+	return s[:head] + "\n[… " + words(left) + " …]\n" + s[tail:], left
 }
 
 // bound makes res fit for a record: text is valid UTF-8 and, over inline
 // bytes, head and tail of the whole, which goes to blobs. Text parts that have
-// to be cut become one, where the first one stood.
+// to be cut become one, where the first one stood. What the tool had left out
+// before is counted with what is left out here: its own line about it stood in
+// the middle and is gone.
 func bound(ctx context.Context, res Result, inline int, blobs Blobs) Result {
 	if inline == 0 {
 		inline = defaultInline
@@ -66,12 +73,14 @@ func bound(ctx context.Context, res Result, inline int, blobs Blobs) Result {
 		return res
 	}
 	whole := content.Text()
-	text, left := Bounded(whole, inline)
-	res.Content = replaceText(content, text)
 	out := event.Output{Bytes: int64(len(whole))}
 	if res.Output != nil {
 		out = *res.Output
 	}
+	text, left := bounded(whole, inline, func(left int) string {
+		return fmt.Sprintf("%d bytes are left out here, of %d in all", int64(left)+res.Lacks, out.Bytes)
+	})
+	res.Content = replaceText(content, text)
 	out.Truncated = true
 	if ref, err := put(ctx, blobs, whole); err == nil {
 		out.Blob = &ref

@@ -104,7 +104,11 @@ type Result struct {
 	Signal   string
 	TimedOut *bool
 	Output   *event.Output
-	Diff     string
+	// Lacks is how many bytes longer the text of Content would be if the tool had
+	// not left out its middle; 0: it is whole. It goes into no record: it makes
+	// the count true of what is left out once the text is cut again.
+	Lacks int64
+	Diff  string
 	// Stopped says that the tool ended because of the interrupt and Content is
 	// what it had so far; Survivors are pids that outlived the stop.
 	Stopped   bool

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -203,6 +204,23 @@ func TestAResultIsBoundedAndTheWholeIsKept(t *testing.T) {
 	kept, _ := blobs.Get(*out.Blob)
 	if want := strings.ToValidUTF8(whole, "\uFFFD") + "END"; string(kept) != want || out.Bytes != int64(len(want)) {
 		t.Errorf("kept %d bytes of %d", len(kept), len(want))
+	}
+	// A tool that printed 5 MB and gives head and tail of 1 MiB, under a line of its own.
+	const head, mark = "exit code 0\noutput:\n", "\n[… 3951424 bytes omitted …]\n"
+	given := strings.Repeat("0123456789abcdef", 32<<10)
+	e = run(blobs, tool.Result{Success: true, Content: event.TextOf(head + given + mark + given), Lacks: 5_000_000 - int64(2*len(given)+len(mark)),
+		Output: &event.Output{Bytes: 5_000_000, Truncated: true}})
+	text, said := e.Result.Content.Text(), fmt.Sprintf("\n[… %d bytes are left out here, of 5000000 in all …]\n", 0)
+	var left int
+	if at := strings.Index(text, "\n[…"); at >= 0 {
+		_, _ = fmt.Sscanf(text[at:], "\n[… %d bytes", &left)
+		said = fmt.Sprintf("\n[… %d bytes are left out here, of 5000000 in all …]\n", left)
+	}
+	if !strings.Contains(text, said) || len(text)-len(head)-len(said)+left != 5_000_000 {
+		t.Errorf("of 5000000 bytes %d are shown and %d are said to be left out: %q", len(text)-len(head)-len(said), left, text)
+	}
+	if kept, _ = blobs.Get(*e.Result.Output.Blob); !strings.Contains(string(kept), mark) || e.Result.Output.Bytes != 5_000_000 {
+		t.Errorf("%d bytes are kept, without the line that says what is missing", len(kept))
 	}
 	for _, none := range []tool.Blobs{nil, (*tooltest.Blobs)(nil), &tooltest.Blobs{Err: errors.New("disk is full")}} {
 		e = run(none, tool.Result{Success: true, Content: event.TextOf(whole), Output: &event.Output{Bytes: 1 << 30, Dropped: 5}})

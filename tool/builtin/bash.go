@@ -16,7 +16,8 @@ import (
 )
 
 // mostOutput is how many bytes of output come into a result, head and tail;
-// the runner keeps fewer in line and this much in a blob.
+// the runner keeps fewer in line and this much in a blob. Of what is longer the
+// spool has more, up to its own bound.
 const mostOutput = 1 << 20
 
 // mostBinary is how much of an output that is no text is worth showing, in bytes.
@@ -298,6 +299,9 @@ func (r *running) result(stopped bool) tool.Result {
 		text, _ = tool.Bounded(text, mostBinary)
 		text = fmt.Sprintf("[the output is binary, %d bytes; send it to a file to look at it]\n", out.Bytes) + text
 	}
+	if out.Truncated {
+		res.Lacks = max(0, out.Bytes-int64(len(text)))
+	}
 	if stopped {
 		res.Content = event.TextOf(text)
 		return res
@@ -314,8 +318,11 @@ func (r *running) result(stopped bool) tool.Result {
 	if r.left != "" {
 		head.WriteString(r.left + "\n")
 	}
-	if out.Dropped > 0 {
+	switch {
+	case out.Dropped > 0:
 		fmt.Fprintf(&head, "output %d bytes, of which %d were not kept\n", out.Bytes, out.Dropped)
+	case out.Truncated:
+		fmt.Fprintf(&head, "output %d bytes\n", out.Bytes)
 	}
 	if text == "" {
 		head.WriteString("no output\n")

@@ -111,6 +111,7 @@ func TestACommandThatFailedIsAResultThatSaysHow(t *testing.T) {
 		{proc.Exit{Lost: "its guardian died"}, proc.Output{}, []string{"how it ended is not known: its guardian died"}},
 		{proc.Exit{Code: code(0)}, proc.Output{Text: "\uFFFD\uFFFD", Binary: true, Bytes: 77}, []string{"the output is binary, 77 bytes"}},
 		{proc.Exit{Code: code(0)}, proc.Output{Text: "a…b", Bytes: 3 << 30, Dropped: 1 << 30, Truncated: true}, []string{"output 3221225472 bytes, of which 1073741824 were not kept"}},
+		{proc.Exit{Code: code(0)}, proc.Output{Text: strings.Repeat("line\n", 20_000), Bytes: 4_688_895, Truncated: true}, []string{"output 4688895 bytes\n", fmt.Sprintf(" of %d in all", 4_688_895), "[… 4656"}},
 	} {
 		b := newBench()
 		h := &fakeHost{begin: func(tr *fakeTree) { tr.out = c.out; tr.end(c.exit, true) }}

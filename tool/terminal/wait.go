@@ -216,8 +216,14 @@ func (t *terminal) result(r report) tool.Result {
 		text, _ = tool.Bounded(text, oneBinary)
 		r.head = append(r.head, fmt.Sprintf("the output is binary, %d bytes; send it to a file to look at it", fresh))
 	}
-	if out.Dropped > 0 {
+	if out.Truncated {
+		res.Lacks = max(0, fresh-int64(len(text)))
+	}
+	switch {
+	case out.Dropped > 0:
 		r.head = append(r.head, fmt.Sprintf("output %d bytes, of which %d were not kept", fresh, out.Dropped))
+	case out.Truncated:
+		r.head = append(r.head, fmt.Sprintf("output %d bytes", fresh))
 	}
 	if fresh == 0 {
 		r.head = append(r.head, "no new output")

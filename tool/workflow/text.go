@@ -22,6 +22,9 @@ func (r *run) result() (tool.Result, error) {
 	timedOut := r.cause == overdue && !r.ownEnd()
 	res := tool.Result{Success: true, ExitCode: exit.Code, Signal: exit.Signal, TimedOut: &timedOut, Survivors: r.survivors,
 		Output: &event.Output{Bytes: out.Bytes, Truncated: out.Truncated, Dropped: out.Dropped}}
+	if out.Truncated {
+		res.Lacks = max(0, out.Bytes-int64(len(out.Text)))
+	}
 	if r.cause == fatal {
 		res.Content = event.TextOf(r.list() + "\n" + printed)
 		return res, tool.FatalError(r.why)
@@ -38,8 +41,11 @@ func (r *run) result() (tool.Result, error) {
 	if len(r.survivors) > 0 {
 		head += fmt.Sprintf("could not be ended: pids %s\n", strings.Trim(fmt.Sprint(r.survivors), "[]"))
 	}
-	if out.Dropped > 0 {
+	switch {
+	case out.Dropped > 0:
 		head += fmt.Sprintf("it printed %d bytes, of which %d were not kept\n", out.Bytes, out.Dropped)
+	case out.Truncated:
+		head += fmt.Sprintf("it printed %d bytes\n", out.Bytes)
 	}
 	res.Content = event.TextOf(head + printed)
 	return res, nil
