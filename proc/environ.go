@@ -3,18 +3,23 @@ package proc
 import (
 	"os/exec"
 	"path"
+	"slices"
 	"strings"
 )
 
 // DefaultDeny lists the names of variables that commands do not get, as
-// patterns of [path.Match] that are compared without case. They hold what a
-// tool has no business with: our own key and other people's secrets.
+// patterns for [Environ]. They hold what a tool has no business with: our own
+// key and other people's secrets.
 func DefaultDeny() []string {
 	return []string{
 		"RIPCORD_API_KEY", "RIPCORD_GUARDIAN*",
 		"API_KEY", "APIKEY", "TOKEN", "ACCESS_KEY*", "PRIVATE_KEY*",
 		"*_API_KEY", "*_APIKEY", "*_TOKEN", "*_ACCESS_KEY*", "*_PRIVATE_KEY*",
-		"*SECRET*", "*PASSWORD*", "*PASSWD*", "*CREDENTIAL*", "AWS_*", "*_DSN", "DATABASE_URL",
+		"*_KEY", "*_PASS", "PGPASS", "*_PAT", "*_PWD", "*COOKIE*",
+		"*SECRET*", "*PASSWORD*", "*PASSWD*", "*CREDENTIAL*", "*_DSN", "DATABASE_URL",
+		"AWS_*", "!AWS_PROFILE", "!AWS_REGION", "!AWS_DEFAULT_REGION",
+		// A place, a file, and who wrote something are no secrets.
+		"*AUTH*", "!SSH_AUTH_SOCK", "!XAUTHORITY", "!GIT_AUTHOR_*", "!*_AUTHOR", "!AUTHOR",
 	}
 }
 
@@ -27,7 +32,9 @@ var quiet = []string{
 // Environ makes a command's environment from base: what a pattern of deny
 // names is left out (nil means [DefaultDeny], an empty slice nothing), pagers,
 // colours and prompts are switched off, and of a name given twice the last
-// value stays. base is not changed.
+// value stays. Patterns are those of [path.Match] and compared without case; a
+// "!" before one lets what it names through, and of all that name a variable
+// the last decides. base is not changed.
 func Environ(base []string, deny []string) []string {
 	if deny == nil {
 		deny = DefaultDeny()
@@ -53,9 +60,14 @@ func Environ(base []string, deny []string) []string {
 
 func denied(name string, deny []string) bool {
 	name = strings.ToUpper(name)
-	for _, p := range deny {
-		if ok, err := path.Match(strings.ToUpper(p), name); ok || err != nil {
+	for _, p := range slices.Backward(deny) {
+		p, shows := strings.CutPrefix(p, "!")
+		ok, err := path.Match(strings.ToUpper(p), name)
+		switch {
+		case err != nil && !shows:
 			return true // a pattern that cannot be read hides rather than shows
+		case err == nil && ok:
+			return !shows
 		}
 	}
 	return false

@@ -152,23 +152,30 @@ func TestEnvironHidesSecretsAndQuietsCommands(t *testing.T) {
 	base := []string{
 		"PATH=/bin", "HOME=/home/x", "SSH_AUTH_SOCK=/tmp/s", "TOKENS=3", "broken", "=odd", "LANG=C", "LANG=C.UTF-8", "EMPTY=",
 		"OPENAI_API_KEY=sk", "RIPCORD_API_KEY=k", "GITHUB_TOKEN=t", "my_secret_thing=s", "PGPASSWORD=p", "AWS_REGION=r",
+		"AWS_PROFILE=w", "AWS_DEFAULT_REGION=r", "AWS_SESSION_TOKEN=x", "AWS_ROLE=x", "DB_PASS=x", "MYSQL_PWD=x", "PGPASS=x", "STRIPE_KEY=x",
+		"OPENAI_KEY=x", "GH_PAT=x", "NPM_CONFIG__AUTH=x", "SESSION_COOKIE=x", "AUTH_HEADER=x", "HTTP_AUTHORIZATION=x",
+		"PWD=/w", "OLDPWD=/v", "XAUTHORITY=/h/x", "GIT_AUTHOR_NAME=n", "GIT_ASKPASS=/bin/ask", "MANPATH=/m", "COMPASS=n",
 		"DB_PASSWORD_FILE=f", "SENTRY_DSN=d", "RIPCORD_GUARDIAN=1", "PAGER=less", "TERM=xterm", "GOOGLE_APPLICATION_CREDENTIALS=c",
 		"API_KEY=a", "ApiKey=a", "TOKEN=t", "ACCESS_KEY=a", "ACCESS_KEY_ID=a", "PRIVATE_KEY=p",
 	}
 	before := slices.Clone(base)
 	got := proc.Environ(base, nil)
 	for _, want := range []string{"PATH=/bin", "HOME=/home/x", "SSH_AUTH_SOCK=/tmp/s", "TOKENS=3", "LANG=C.UTF-8", "EMPTY=",
-		"PAGER=cat", "GIT_PAGER=cat", "TERM=dumb", "NO_COLOR=1"} {
+		"AWS_PROFILE=w", "AWS_REGION=r", "AWS_DEFAULT_REGION=r", "PWD=/w", "OLDPWD=/v", "XAUTHORITY=/h/x", "GIT_AUTHOR_NAME=n",
+		"GIT_ASKPASS=/bin/ask", "MANPATH=/m", "COMPASS=n", "PAGER=cat", "GIT_PAGER=cat", "TERM=dumb", "NO_COLOR=1"} {
 		if n := count(got, want); n != 1 {
 			t.Errorf("%s stands %d times", want, n)
 		}
 	}
 	for _, kv := range got {
 		name, _, _ := strings.Cut(kv, "=")
-		for _, secret := range []string{"KEY", "_TOKEN", "SECRET", "PASSWORD", "AWS_", "DSN", "GUARDIAN", "CREDENTIAL"} {
+		for _, secret := range []string{"KEY", "_TOKEN", "SECRET", "PASSWORD", "DSN", "GUARDIAN", "CREDENTIAL"} {
 			if upper := strings.ToUpper(name); upper == "TOKEN" || strings.Contains(upper, secret) {
 				t.Errorf("%s came through", kv)
 			}
+		}
+		if strings.HasSuffix(kv, "=x") {
+			t.Errorf("%s came through", kv)
 		}
 		if strings.HasPrefix(kv, "=") || kv == "broken" || kv == "LANG=C" {
 			t.Errorf("%q came through", kv)
@@ -182,6 +189,11 @@ func TestEnvironHidesSecretsAndQuietsCommands(t *testing.T) {
 	}
 	if got := proc.Environ(base, []string{"home", "["}); count(got, "HOME=/home/x") != 0 || count(got, "PATH=/bin") != 0 {
 		t.Error("a list's own names, or a pattern that cannot be read, hide nothing")
+	}
+	// The last that names a variable decides; what cannot be read opens nothing.
+	got = proc.Environ(base, append(proc.DefaultDeny(), "!GH_*", "!*_token", "github*", "!["))
+	if count(got, "GH_PAT=x") != 1 || count(got, "AWS_SESSION_TOKEN=x") != 1 || count(got, "GITHUB_TOKEN=t") != 0 || count(got, "STRIPE_KEY=x") != 0 {
+		t.Errorf("exceptions: %v", got)
 	}
 }
 
