@@ -29,6 +29,7 @@ type app struct {
 	wire   func(ctx context.Context, a *app, n need) (*engine, error)
 	flags  flags
 
+	home   string           // the folder of the session that is gone on in; empty: flags.cwd says where
 	set    *config.Settings // read once; see settings
 	setDir string           // for which workspace
 }
@@ -176,10 +177,22 @@ func (a *app) reading(f func(ctx context.Context, svc api.Service, args []string
 
 // workspace is the folder a session works in: absolute, links resolved.
 func (a *app) workspace() (string, error) {
+	if a.home != "" {
+		return a.home, nil
+	}
 	dir := a.flags.cwd
 	if dir == "" {
 		dir = "."
 	}
+	dir, err := folder(dir)
+	if err != nil {
+		return "", usagef("name a folder that is there with --cwd", "the workspace cannot be used: %v", err)
+	}
+	return dir, nil
+}
+
+// folder is dir, which is there: absolute, links resolved.
+func folder(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)
@@ -190,10 +203,33 @@ func (a *app) workspace() (string, error) {
 			err = errors.New("it is not a folder")
 		}
 	}
-	if err != nil {
-		return "", usagef("name a folder that is there with --cwd", "the workspace cannot be used: %v", err)
+	return dir, err
+}
+
+// goOn finds the session that a person names and makes its recorded folder the
+// workspace, wherever the command was started: its calls run there, so that this
+// project's settings, rules and words are the ones that hold, not another's.
+func (a *app) goOn(ctx context.Context, name string) (event.SessionID, error) {
+	s, _, err := a.find(ctx, name)
+	if err != nil || s.Cwd == "" { // where it was opened is not recorded, or cannot be read: opening says so
+		return s.ID, err
 	}
-	return dir, nil
+	home, err := folder(s.Cwd)
+	if err != nil {
+		return "", usagef(fmt.Sprintf("bring the folder back, or start a new session; `ripcord sessions show %s` still shows this one", s.ID),
+			"session %s works in %s, which cannot be used: %v", s.ID, s.Cwd, err)
+	}
+	if a.flags.cwd != "" {
+		asked, err := a.workspace()
+		if err != nil {
+			return "", err
+		}
+		if asked != home {
+			return "", usagef("leave --cwd out, or start a new session there", "session %s works in %s, not in %s", s.ID, s.Cwd, asked)
+		}
+	}
+	a.home = home
+	return s.ID, nil
 }
 
 // resolve finds the session that a person means: its id or the only one that

@@ -35,12 +35,8 @@ func (a *app) chat(ctx context.Context, name string) error {
 	if !isFile || !isTerminal(a.stdin) || !isTerminal(stdout) {
 		return usagef("use `ripcord run \"…\"`", "the chat needs a terminal on stdin and stdout")
 	}
-	cwd, err := a.workspace()
-	if err != nil {
-		return err
-	}
 	wiring, wired := a.stoppable(ctx)
-	e, err := a.wire(wiring, a, need{model: true, chat: true, yes: a.flags.yes})
+	req, e, err := a.wireChat(wiring, name)
 	wired()
 	if err != nil {
 		return err
@@ -48,11 +44,11 @@ func (a *app) chat(ctx context.Context, name string) error {
 	if a.flags.yes {
 		a.say(allNow)
 	}
-	set, err := a.settings(cwd, true) // wire has said what there is to say of it
+	set, err := a.settings(req.Cwd, true) // wire has said what there is to say of it
 	if err != nil {
 		return errors.Join(err, e.close(ctx))
 	}
-	exit, err := a.converse(ctx, e, name, cwd, stdout, tui.OnInterrupt(set.OnInterrupt))
+	exit, err := a.converse(ctx, e, req, stdout, tui.OnInterrupt(set.OnInterrupt))
 	a.closeBooks(e)
 	if err != nil {
 		return err
@@ -63,11 +59,26 @@ func (a *app) chat(ctx context.Context, name string) error {
 	return nil
 }
 
+// wireChat says what is to be opened, a new session if name is empty, and makes a
+// runtime that is right for it.
+func (a *app) wireChat(ctx context.Context, name string) (req api.OpenRequest, e *engine, err error) {
+	if name != "" {
+		if req.ID, err = a.goOn(ctx, name); err != nil {
+			return req, nil, err
+		}
+	}
+	if req.Cwd, err = a.workspace(); err != nil {
+		return req, nil, err
+	}
+	e, err = a.wire(ctx, a, need{model: true, chat: true, yes: a.flags.yes})
+	return req, e, err
+}
+
 // converse opens the session and hands it to the chat, which takes the signals
 // from then on; one that came before has ended the opening.
-func (a *app) converse(ctx context.Context, e *engine, name, cwd string, stdout *os.File, waiting tui.OnInterrupt) (int, error) {
+func (a *app) converse(ctx context.Context, e *engine, req api.OpenRequest, stdout *os.File, waiting tui.OnInterrupt) (int, error) {
 	opening, opened := a.stoppable(ctx)
-	st, err := open(opening, e.svc, name, cwd)
+	st, err := e.svc.Open(opening, req)
 	opened()
 	sigs := make(chan os.Signal, 8)
 	defer a.stops.forward(sigs)()
@@ -88,17 +99,4 @@ func (a *app) converse(ctx context.Context, e *engine, name, cwd string, stdout 
 		}
 	}
 	return exit.Code, nil
-}
-
-// open opens the session that a person names, a new one if name is empty.
-func open(ctx context.Context, svc api.Service, name, cwd string) (api.SessionState, error) {
-	req := api.OpenRequest{Cwd: cwd}
-	if name != "" {
-		s, err := resolve(ctx, svc, name)
-		if err != nil {
-			return api.SessionState{}, err
-		}
-		req.ID = s.ID
-	}
-	return svc.Open(ctx, req)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"os"
@@ -46,6 +47,7 @@ default
 type desk struct {
 	*chat
 	model *scripted.Server
+	from  string // where the next process starts; empty: in its own folder
 }
 
 func newDesk(t *testing.T) *desk {
@@ -71,11 +73,12 @@ func openDesk(t *testing.T) *desk {
 
 func (d *desk) open(t *testing.T, dir string, args ...string) {
 	t.Helper()
-	d.chat = openChatIn(t, dir, []string{"RIPCORD_PROVIDER=openai-chat", "RIPCORD_BASE_URL=" + d.model.URL()}, append(args, "--yes")...)
+	d.chat = openChatFrom(t, cmp.Or(d.from, dir), dir, []string{"RIPCORD_PROVIDER=openai-chat", "RIPCORD_BASE_URL=" + d.model.URL()}, append(args, "--yes")...)
 	d.sees("esc ")
 }
 
-// again kills the process and opens its session in another one.
+// again kills the process and opens its session in another one, from another
+// folder.
 func (d *desk) again() {
 	d.t.Helper()
 	if err := d.cmd.Process.Kill(); err != nil {
@@ -86,6 +89,7 @@ func (d *desk) again() {
 	if err != nil || len(found) != 1 {
 		d.t.Fatalf("journals %v, %v", found, err)
 	}
+	d.from = d.t.TempDir()
 	d.open(d.t, d.dir, "resume", filepath.Base(filepath.Dir(found[0])))
 }
 
@@ -155,6 +159,7 @@ const (
 
 // proves B043: what was queued is listed after Esc, one Enter sends all of it in
 // order, and a kill -9 in between loses nothing
+// proves IFC-06: a session that is resumed from another folder works in its own
 func TestWhatWaitsOutlivesEscAndTheProcess(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t)
@@ -183,12 +188,17 @@ func TestWhatWaitsOutlivesEscAndTheProcess(t *testing.T) {
 	d.gets(1, event.TypeInboxAccepted, "delta")
 	d.types(esc)
 	d.gets(2, event.TypeTurnEnded, "USER_SIGINT")
+	put(t, filepath.Join(d.dir, "AGENTS.md"), "Words of this project.\n")
 	d.again()
 	d.sees("held: gamma")
 	d.sees("held: delta")
 	d.types("\r")
-	if r := d.asked("delta"); times(r, "gamma") != 1 || times(r, "delta") != 1 {
+	r := d.asked("delta")
+	if times(r, "gamma") != 1 || times(r, "delta") != 1 {
 		t.Errorf("said: %q", users(r))
+	}
+	if m := r.Chat.Messages[0]; m.Role != "system" || !strings.Contains(m.Text(), "Words of this project.") {
+		t.Errorf("the model was told of another folder: %s %q", m.Role, m.Text())
 	}
 }
 

@@ -53,13 +53,19 @@ func openChat(t *testing.T, args ...string) *chat {
 // openChatIn opens the chat in dir, on the model that env names.
 func openChatIn(t *testing.T, dir string, env []string, args ...string) *chat {
 	t.Helper()
+	return openChatFrom(t, dir, dir, env, args...)
+}
+
+// openChatFrom opens the chat whose home is dir in the folder from.
+func openChatFrom(t *testing.T, from, dir string, env []string, args ...string) *chat {
+	t.Helper()
 	c := &chat{t: t, dir: dir, done: make(chan struct{})}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.cmd = exec.Command(self, args...)
-	c.cmd.Dir = c.dir
+	c.cmd.Dir = from
 	c.cmd.Env = append([]string{asCommand + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + c.dir, "TERM=xterm-256color",
 		"RIPCORD_HOME=" + filepath.Join(c.dir, "home"), "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"), "GORACE=" + os.Getenv("GORACE")}, env...)
 	tty, err := pty.StartWithSize(c.cmd, &pty.Winsize{Rows: 40, Cols: 120})
@@ -308,7 +314,7 @@ func TestASignalBeforeTheChatIsOnTheScreenIsNotLost(t *testing.T) {
 			a.stops.note(causeTERM)
 		}
 		e := &engine{svc: unopened{open: func(ctx context.Context) error { return c.open(a, ctx) }}}
-		if exit, err := a.converse(t.Context(), e, "", "/", nil, ""); exit != exitTERM || err != nil { // the chat itself refuses to begin here with 2
+		if exit, err := a.converse(t.Context(), e, api.OpenRequest{Cwd: "/"}, nil, ""); exit != exitTERM || err != nil { // the chat itself refuses to begin here with 2
 			t.Errorf("%s: exit %d, %v, want 143", what, exit, err)
 		}
 	}

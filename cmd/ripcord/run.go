@@ -258,6 +258,13 @@ func (a *app) attempt(ctx context.Context, j job) outcome {
 		}
 	}()
 	refuse := func(err error) outcome { return outcome{err: err, stop: a.stops.cause()} }
+	if j.find != "" {
+		id, err := a.goOn(before, j.find)
+		if err != nil {
+			return refuse(err)
+		}
+		j.open.ID = id
+	}
 	cwd, err := a.workspace()
 	if err != nil {
 		return refuse(err)
@@ -300,16 +307,7 @@ func (a *app) drive(ctx context.Context, e *engine, j job, text string) outcome 
 	shows := make(chan *follower, 1)
 	d := &driver{
 		svc: e.svc, stops: a.stops, bounds: usualBounds().with(e.ending), keepInbox: !j.dropQueue, drain: j.drain,
-		open: func(ctx context.Context) (api.SessionState, error) {
-			if j.find != "" {
-				s, err := resolve(ctx, e.svc, j.find)
-				if err != nil {
-					return api.SessionState{}, err
-				}
-				j.open.ID = s.ID
-			}
-			return e.svc.Open(ctx, j.open)
-		},
+		open: func(ctx context.Context) (api.SessionState, error) { return e.svc.Open(ctx, j.open) },
 		begin: func(ctx context.Context, s api.SessionState) (api.Submitted, error) {
 			return j.begin(ctx, e.svc, s, text)
 		},
