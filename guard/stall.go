@@ -45,6 +45,30 @@ func (l StallLimits) Filled() StallLimits {
 	return l
 }
 
+// Thresholds are the numbers of [StallLimits] that a verdict and a decision
+// hang on, as the journal keeps them beside both: with them each can be made
+// again from its record alone.
+type Thresholds struct {
+	Argument int   `json:"argument"`
+	Silence  int64 `json:"silence_ms"`
+	InRow    int   `json:"in_row"`
+	Cooldown int64 `json:"cooldown_ms"`
+}
+
+// Thresholds returns the numbers in force: those of l with its defaults.
+func (l StallLimits) Thresholds() Thresholds {
+	l = l.Filled()
+	return Thresholds{Argument: l.Argument, Silence: l.Silence.Milliseconds(), InRow: l.InRow, Cooldown: l.Cooldown.Milliseconds()}
+}
+
+// Limits returns limits that judge as those did that t was taken of.
+func (t Thresholds) Limits() StallLimits {
+	ms := func(n int64) time.Duration { // below a millisecond is none, not the default
+		return max(time.Duration(n)*time.Millisecond, 1)
+	}
+	return StallLimits{Argument: t.Argument, Silence: ms(t.Silence), InRow: t.InRow, Cooldown: ms(t.Cooldown)}
+}
+
 // Cut is what is known of a message at its end. It is what [Evaluate] judges,
 // and what the journal keeps beside the verdict.
 type Cut struct {

@@ -151,3 +151,19 @@ func rank(v guard.StallVerdict) int {
 	}
 	return -1
 }
+
+// proves GRD-02: limits that went through a record judge as they did
+func TestLimitsInARecordJudgeAsTheyDid(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ms := func(name string) time.Duration {
+			return rapid.SampledFrom([]time.Duration{0, -1, 1, time.Microsecond, time.Millisecond, 15 * time.Second, time.Minute}).Draw(t, name)
+		}
+		l := guard.StallLimits{Argument: rapid.IntRange(-1, 3).Draw(t, "argument"), Silence: ms("silence"), InRow: rapid.IntRange(-1, 2).Draw(t, "row"), Cooldown: ms("cool")}
+		again := l.Thresholds().Limits()
+		c := guard.Cut{Assistant: true, Aborted: true, Calls: 1, Argument: rapid.IntRange(0, 20_000).Draw(t, "n"), Silence: rapid.Int64Range(0, 61_000).Draw(t, "s")}
+		f := guard.WakeFacts{InRow: rapid.IntRange(0, 4).Draw(t, "wakes"), Since: rapid.Int64Range(-1, 61_000).Draw(t, "since")}
+		if guard.Evaluate(c, l) != guard.Evaluate(c, again) || guard.Decide(f, l) != guard.Decide(f, again) {
+			t.Fatalf("%+v and %+v", l, again)
+		}
+	})
+}

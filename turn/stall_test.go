@@ -54,20 +54,14 @@ func timerOf(d *desk, t turn.Timer) (turn.SetTimer, bool) {
 }
 
 type facts struct {
-	Cut struct {
-		Assistant, Aborted bool
-		Calls              int
-		Tool               string
-		Argument           int
-		Silence            int64 `json:"silence_ms"`
-		Largest            int
-	}
+	Cut      guard.Cut
 	Place    guard.Place
 	Limit    string
 	LimitMS  int64 `json:"limit_ms"`
 	Wake     *guard.WakeFacts
 	Decision guard.WakeDecision
 	Same     *guard.Place `json:"same_place"`
+	Limits   *guard.Thresholds
 }
 
 // verdicts are what the stall guard judged, oldest first.
@@ -352,11 +346,26 @@ func TestEveryCutMessageIsJudgedWithItsNumbers(t *testing.T) {
 			if f := fs[0]; !f.Cut.Assistant || !f.Cut.Aborted || f.Place.Provider != "sim" || f.Place.Model != "m" || f.Place.Prefix == "" || (f.Wake != nil) != (c.verdict == guard.Stalled) {
 				t.Errorf("an input is missing: %+v", f)
 			}
+			repeats(t, names[0], fs[0])
 			woken := len(payloads[event.GuardWake](t, d.recs))
 			if (woken == 1) != (c.decision == guard.Wake) {
 				t.Errorf("%d wakes", woken)
 			}
 		})
+	}
+}
+
+// repeats gives both answers once more, from the record alone.
+func repeats(t *testing.T, verdict string, f facts) {
+	t.Helper()
+	if f.Limits == nil {
+		t.Fatalf("the limits are not in the record: %+v", f)
+	}
+	if got := guard.Evaluate(f.Cut, f.Limits.Limits()); string(got) != verdict {
+		t.Errorf("the record says %s, its numbers %s: %+v", verdict, got, f)
+	}
+	if f.Wake != nil && guard.Decide(*f.Wake, f.Limits.Limits()) != f.Decision {
+		t.Errorf("the record says %s, its numbers do not: %+v", f.Decision, f)
 	}
 }
 

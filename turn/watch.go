@@ -50,6 +50,7 @@ type cutAt struct {
 	Before   *guard.Place       `json:"same_place,omitempty"` // an earlier cut at the same place
 	Wake     *guard.WakeFacts   `json:"wake,omitempty"`
 	Decision guard.WakeDecision `json:"decision,omitempty"` // on a stall
+	Limits   *guard.Thresholds  `json:"limits,omitempty"`   // that both answers were given by
 	Warned   bool               `json:"warned,omitempty"`   // nothing was cut: it was said, and no more
 	verdict  guard.StallVerdict
 	said     string // how the connection put it
@@ -216,6 +217,8 @@ func (s *State) cutHere(limit string, after time.Duration, stopped interrupt.Rea
 	if before, seen := s.Places.Seen(at.Place); seen && at.Place.Stream > 0 {
 		at.Before = &before
 	}
+	limits := s.opts.Guards.Stall.Thresholds()
+	at.Limits = &limits
 	at.verdict = guard.Evaluate(at.Cut, s.opts.Guards.Stall)
 	if at.verdict == guard.Stalled {
 		s.decide(at, stopped)

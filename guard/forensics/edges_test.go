@@ -390,7 +390,7 @@ func TestOurOwnJournalSaysWhoStoppedIt(t *testing.T) {
 	if a[0].Wake != guard.WakeByPerson || a[1].Wake != guard.Wake || a[1].ByPerson || len(a[0].Recorded) != 1 || a[0].Recorded[0].Verdict != "ok" {
 		t.Errorf("%+v\n%+v", a[0], a[1])
 	}
-	if a[2].Silence.MS != 90_000 || !a[2].Silence.Exact || a[2].Timer == nil || !strings.Contains(a[2].How, "asked again") || !strings.Contains(out, "stall: no-tool-call, off") {
+	if a[2].Silence.MS != 90_000 || a[2].Silence.Exact || !a[2].Silence.About || a[2].Timer == nil || !strings.Contains(a[2].How, "asked again") || !strings.Contains(out, "stall: no-tool-call, off") {
 		t.Errorf("%+v", a[2])
 	}
 	if a[3].Stall != guard.NotAborted || !a[3].ByPerson {

@@ -148,7 +148,7 @@ func (j *journal) cutTurn(n int, end time.Time, runes int, reason string) {
 	j.add(end.Add(-silent-10*time.Second), n, "", event.Chunk{Attempt: 1, Block: 1, Kind: event.ChunkArgs, Text: args[half:]}, event.Mark{Off: 0, MS: 0}, event.Mark{Off: 9, MS: 10_000})
 	j.add(end, n, "", event.UsageCounted{Attempt: 1, Tokens: event.Tokens{Input: &in, Output: &out}})
 	j.add(end, n, "", event.AssistantMessage{Attempt: 1, Partial: true})
-	j.add(end, n, "", event.GuardVerdict{Guard: "stall", Verdict: "ok"})
+	j.add(end, n, "", event.GuardVerdict{Guard: "stall", Verdict: "ok", Facts: []byte(`{"cut":{"silence_ms":120000}}`)})
 	j.add(end, n, "", event.StepEnded{})
 	outcome := event.TurnStalled
 	if reason != "" {

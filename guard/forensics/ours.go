@@ -28,6 +28,7 @@ type attempt struct {
 	last  time.Time // its last useful event
 	cut   time.Time // when a guard judged it; zero: none did
 	said  []Recorded
+	facts *judged // of the last verdict about its silence
 	text  strings.Builder
 	think strings.Builder
 	calls []*streaming
@@ -128,10 +129,15 @@ func (r *ours) verdict(rec *event.Record, v event.GuardVerdict) {
 	if json.Unmarshal(v.Facts, &facts) == nil {
 		said.Decision = oneLine(facts.Decision)
 	}
-	to := &r.now.said
+	to, of := &r.now.said, &r.now.facts
+	if r.pending != nil {
+		to, of = &r.pending.recorded, &r.pending.judged
+	}
+	if j := measured(v); j != nil {
+		*of = j
+	}
 	switch {
 	case r.pending != nil:
-		to = &r.pending.recorded
 	case r.now.n > 0 && r.now.cut.IsZero():
 		r.now.cut = rec.Time
 	}
@@ -139,6 +145,18 @@ func (r *ours) verdict(rec *event.Record, v event.GuardVerdict) {
 		*to = append(*to, said)
 	}
 }
+
+// measured is what the record of a verdict holds of the silence before a cut,
+// nil if nothing.
+func measured(v event.GuardVerdict) *judged {
+	var j judged
+	if v.Guard != stallGuard || json.Unmarshal(v.Facts, &j) != nil || j.Warned || j.Cut.Silence == nil || *j.Cut.Silence < 0 {
+		return nil
+	}
+	return &j
+}
+
+const stallGuard = "stall" // its name in a verdict's record
 
 const maxSaid = 16 // verdicts that are kept of one attempt
 
@@ -150,7 +168,7 @@ func (r *ours) chunk(rec *event.Record, c event.Chunk) {
 	if at.After(r.now.last) {
 		r.now.last = at
 	}
-	r.now.cut = time.Time{} // whoever judged it let it go on
+	r.now.cut, r.now.facts = time.Time{}, nil // whoever judged it let it go on
 	if r.now.bytes += len(c.Text); r.now.bytes > MaxLine {
 		return // a stream that long was found by every guard before
 	}
@@ -200,7 +218,7 @@ func (r *ours) stopped(at time.Time, how string) {
 	}
 	r.p.report.Messages++
 	s := stop{line: r.p.src.line, time: at, how: how, usage: ourUsage(r.usage), text: r.now.text.String(), thought: r.now.think.String()}
-	s.recorded = r.now.said
+	s.recorded, s.judged = r.now.said, r.now.facts
 	for _, c := range r.now.calls {
 		r.call(string(c.id), c.tool, c.args.String(), false)
 		s.calls = append(s.calls, streamed{tool: c.tool, args: c.args.String(), raw: true})
@@ -209,8 +227,8 @@ func (r *ours) stopped(at time.Time, how string) {
 	if !r.now.cut.IsZero() {
 		at = r.now.cut // the end was written when the stream was given up, which may take its time
 	}
-	if s.silence = between(r.now.last, at, "the last useful event"); s.silence != nil {
-		s.silence.Exact = true
+	if s.silence = between(r.now.last, at, "the last record of the stream"); s.silence != nil {
+		s.silence.About = true // a record is written when its pieces are packed; not every event has one
 	}
 	r.pending = &s
 	r.now = attempt{}

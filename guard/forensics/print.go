@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/ripcord-go/ripcord/guard"
 )
 
 // Print writes the report for people. name is what the input is called.
@@ -63,17 +65,22 @@ func (r *Report) printAbort(w *bufio.Writer, a *Abort) {
 	}
 	fmt.Fprintf(w, "  %s  %s\n", model(a.Provider, a.Model), oneLine(a.How))
 	r.printCut(w, a)
+	by := r.by(a)
 	fmt.Fprintf(w, "  silence      %s\n", a.silence())
-	if a.Timer != nil {
+	switch {
+	case a.Timer == nil:
+	case a.Timer.Fired:
+		fmt.Fprintf(w, "  timer        %s, an idle limit (%s), cut it: the stream was already dead\n", seconds(a.Timer.LimitMS), a.Timer.Whose)
+	default:
 		fmt.Fprintf(w, "  timer        within 1 %% of %s, an idle limit (%s): the stream was already dead, or a person pressed at that moment\n", seconds(a.Timer.LimitMS), a.Timer.Whose)
 	}
-	fmt.Fprintf(w, "  stall guard  %s: argument %d of %d, silence %s of %s%s\n", a.Stall, a.Cut.Argument, r.Limits.Argument, a.silent(), seconds(r.Limits.SilenceMS), a.unsure())
+	fmt.Fprintf(w, "  stall guard  %s: argument %d of %d, silence %s of %s%s\n", a.Stall, a.Cut.Argument, by.Argument, a.silent(), seconds(by.Silence), a.unsure())
 	if f := a.Facts; f != nil {
 		since := "none before"
 		if f.Since >= 0 {
-			since = fmt.Sprintf("%s since the last, %s to cool down", seconds(f.Since), seconds(r.Limits.CoolMS))
+			since = fmt.Sprintf("%s since the last, %s to cool down", seconds(f.Since), seconds(by.Cooldown))
 		}
-		fmt.Fprintf(w, "  wake         %s: %d of %d in a row, %s\n", a.Wake, f.InRow, r.Limits.InRow, since)
+		fmt.Fprintf(w, "  wake         %s: %d of %d in a row, %s\n", a.Wake, f.InRow, by.InRow, since)
 	}
 	for i := range a.Channels {
 		r.printChannel(w, &a.Channels[i])
@@ -93,6 +100,15 @@ func (r *Report) printAbort(w *bufio.Writer, a *Abort) {
 		fmt.Fprintf(w, "  same place   as abort %d: stream %d and %d, argument %d and %d of the same content: a deterministic stall, the same request stops there again\n",
 			a.SameAs, a.SameAt.Stream, a.Cut.Stream, a.SameAt.Argument, a.Cut.Argument)
 	}
+}
+
+// by are the thresholds that a was judged by.
+func (r *Report) by(a *Abort) guard.Thresholds {
+	if a.Limits != nil {
+		return *a.Limits
+	}
+	l := r.Limits
+	return guard.Thresholds{Argument: l.Argument, Silence: l.SilenceMS, InRow: l.InRow, Cooldown: l.CoolMS}
 }
 
 func (r *Report) printCut(w *bufio.Writer, a *Abort) {
@@ -131,6 +147,8 @@ func (a *Abort) silence() string {
 		return "unknown: the file has no times for it"
 	case a.Silence.Exact:
 		return fmt.Sprintf("%s since %s", seconds(a.Silence.MS), a.Silence.Since)
+	case a.Silence.About:
+		return fmt.Sprintf("about %s since %s", seconds(a.Silence.MS), a.Silence.Since)
 	}
 	return fmt.Sprintf("at most %s, since %s", seconds(a.Silence.MS), a.Silence.Since)
 }
@@ -141,6 +159,8 @@ func (a *Abort) silent() string {
 		return "unknown"
 	case a.Silence.Exact:
 		return seconds(a.Silence.MS)
+	case a.Silence.About:
+		return "about " + seconds(a.Silence.MS)
 	}
 	return "at most " + seconds(a.Silence.MS)
 }
@@ -151,6 +171,9 @@ func (a *Abort) unsure() string {
 		return ""
 	case a.Silence == nil:
 		return "; if the silence was that long, which is not known"
+	}
+	if a.Silence.About {
+		return "; by the records' times, no guard's measure is in the file"
 	}
 	return "; if nothing came in all that time"
 }

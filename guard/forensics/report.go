@@ -100,6 +100,9 @@ type Abort struct {
 	Stream   int        `json:"stream_units"`   // Cut.Stream in Unit
 	Silence  *Silence   `json:"silence"`        // null: unknown
 	Timer    *Timer     `json:"timer"`
+	// Limits are the thresholds that the journal's own guard judged by; null:
+	// no such record, those of the report hold.
+	Limits *guard.Thresholds `json:"limits,omitempty"`
 
 	Stall    guard.StallVerdict `json:"stall"`
 	Sure     bool               `json:"stall_sure"` // it does not hang on how long the silence was
@@ -117,14 +120,17 @@ type Abort struct {
 // Silence is the time from the last sign of the stream to its end.
 type Silence struct {
 	MS    int64  `json:"ms"`
-	Exact bool   `json:"exact"` // false: it was this long at most
+	Exact bool   `json:"exact"`           // false: it was this long at most
+	About bool   `json:"about,omitempty"` // not even that: by the times of records, which are near those of the events
 	Since string `json:"since"`
 }
 
-// Timer is an idle limit that a silence is within 1 % of.
+// Timer is an idle limit that a silence is within 1 % of, or that is known to
+// have run out.
 type Timer struct {
 	LimitMS int64  `json:"limit_ms"`
 	Whose   string `json:"whose"`
+	Fired   bool   `json:"fired,omitempty"` // the journal says that this one cut it
 }
 
 // Channel is what the stream guards measured over one channel of the message.

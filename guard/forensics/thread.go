@@ -135,6 +135,31 @@ type stop struct {
 	missing  bool // what was streaming is not in the transcript
 	whole    bool // the message came to its finish: what was stopped is a call
 	recorded []Recorded
+	judged   *judged // what a guard of ours measured then; nil: no record says
+}
+
+// judged is what stands in our own record of a stall guard's verdict.
+type judged struct {
+	Cut struct {
+		Silence *int64 `json:"silence_ms"`
+	} `json:"cut"`
+	Limit   string            `json:"limit"` // that ran out; empty: none, somebody cut it
+	LimitMS int64             `json:"limit_ms"`
+	Limits  *guard.Thresholds `json:"limits"` // nil in an older journal
+	Wake    *guard.WakeFacts  `json:"wake"`
+	Warned  bool              `json:"warned"` // nothing was cut
+}
+
+// fired is the idle limit of ours that cut the stream.
+func (j *judged) fired() *Timer {
+	if j == nil || j.LimitMS <= 0 {
+		return nil
+	}
+	whose := "ours, between two events"
+	if j.Limit == "first_event" {
+		whose = "ours, until the first event"
+	}
+	return &Timer{LimitMS: j.LimitMS, Whose: whose, Fired: true}
 }
 
 // streamed is a call of the message that was cut.
@@ -220,35 +245,58 @@ func (t *thread) cut(s stop) {
 	}
 }
 
-// judge runs the stall guard over a, and the timer's signature.
+// judge runs the stall guard over a, and the timer's signature. What a guard of
+// ours measured when it judged the same cut, and by which numbers, is known
+// better from its record than from the records' times and today's settings.
 func (t *thread) judge(a *Abort, s stop) {
 	o := t.p.o
-	limit := o.Stall.Filled()
+	by := o.Stall
+	if j := s.judged; j != nil {
+		s.silence = &Silence{MS: *j.Cut.Silence, Exact: true, Since: "the last useful event, as its guard measured it"}
+		a.Silence = s.silence
+		if a.Limits = j.Limits; j.Limits != nil {
+			by = j.Limits.Limits()
+		}
+	}
 	a.Cut.Silence = 0
 	if s.silence != nil {
 		a.Cut.Silence = s.silence.MS
+		a.Timer = s.judged.fired()
+	}
+	if s.silence != nil && a.Timer == nil {
 		configured := o.Idle
 		if t.p.report.Kind == Ripcord { // these cut it if anything of ours did
+			limit := o.Stall.Filled()
 			configured = append(slices.Clip(configured), limit.Idle, limit.First)
 		}
 		a.Timer = signature(s.silence.MS, configured)
 	}
-	a.Stall, a.Sure = guard.Evaluate(a.Cut, o.Stall), true
-	if s.silence == nil && a.Stall == guard.StreamActive {
+	a.Stall, a.Sure = guard.Evaluate(a.Cut, by), true
+	switch {
+	case s.silence == nil && a.Stall == guard.StreamActive:
 		most := a.Cut
-		most.Silence = limit.Silence.Milliseconds()
-		a.Stall, a.Sure = guard.Evaluate(most, o.Stall), false
-	} else if a.Stall == guard.Stalled && s.silence != nil && !s.silence.Exact {
+		most.Silence = by.Filled().Silence.Milliseconds()
+		a.Stall, a.Sure = guard.Evaluate(most, by), false
+	case s.silence == nil || s.silence.Exact:
+	case a.Stall == guard.Stalled, a.Stall == guard.StreamActive && s.silence.About:
 		a.Sure = false
 	}
-	if a.Stall != guard.Stalled {
-		return
+	if a.Stall == guard.Stalled {
+		t.decide(a, s, by)
 	}
-	f := guard.WakeFacts{Off: o.Off, ByPerson: s.byPerson, InRow: t.inRow, Since: -1}
+}
+
+// decide says what came, or would have come, of a stall.
+func (t *thread) decide(a *Abort, s stop, by guard.StallLimits) {
+	f := guard.WakeFacts{Off: t.p.o.Off, ByPerson: s.byPerson, InRow: t.inRow, Since: -1}
 	if !t.woken.IsZero() && !s.time.IsZero() {
 		f.Since = max(0, s.time.Sub(t.woken).Milliseconds())
 	}
-	a.Facts, a.Wake = &f, guard.Decide(f, o.Stall)
+	if s.judged != nil && s.judged.Wake != nil {
+		f = *s.judged.Wake
+		t.inRow = f.InRow
+	}
+	a.Facts, a.Wake = &f, guard.Decide(f, by)
 	if a.Wake == guard.Wake {
 		t.inRow++
 		t.woken = s.time
@@ -297,8 +345,9 @@ func units(k Kind, s string) int {
 
 // limits that are known to cut idle streams.
 var wellKnown = []Timer{
-	{60_000, "a common default of proxies"}, {100_000, "a common default of edge networks"}, {120_000, "the well-known one of 120 s"},
-	{300_000, "a common default of HTTP clients' body timers"}, {600_000, "a common default of provider libraries"},
+	{LimitMS: 60_000, Whose: "a common default of proxies"}, {LimitMS: 100_000, Whose: "a common default of edge networks"},
+	{LimitMS: 120_000, Whose: "the well-known one of 120 s"}, {LimitMS: 300_000, Whose: "a common default of HTTP clients' body timers"},
+	{LimitMS: 600_000, Whose: "a common default of provider libraries"},
 }
 
 // signature is the idle limit that a silence is within 1 % of.
@@ -306,7 +355,7 @@ func signature(ms int64, configured []time.Duration) *Timer {
 	near := func(limit int64) bool { return limit > 0 && max(ms-limit, limit-ms)*100 <= limit }
 	for _, d := range configured {
 		if near(d.Milliseconds()) {
-			return &Timer{d.Milliseconds(), "a configured one"}
+			return &Timer{LimitMS: d.Milliseconds(), Whose: "a configured one"}
 		}
 	}
 	for _, w := range wellKnown {
