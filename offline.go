@@ -105,7 +105,7 @@ func (r *Runtime) Verify(ctx context.Context, id event.SessionID) (api.VerifyRep
 	if err != nil {
 		return api.VerifyReport{}, toError(err)
 	}
-	out := api.VerifyReport{OK: rep.OK, Records: rep.Records, Bytes: rep.Bytes, Damage: []api.DamageInfo{}, Verified: rep.Verified}
+	out := api.VerifyReport{OK: rep.OK, Records: rep.Records, Bytes: rep.Bytes, Damage: []api.DamageInfo{}, Verified: rep.Verified, Unknown: rep.Unknown}
 	if rep.Torn != nil {
 		out.Torn = &api.TornInfo{Offset: rep.Torn.Offset, Bytes: rep.Torn.Bytes}
 	}

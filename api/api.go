@@ -388,6 +388,9 @@ type VerifyReport struct {
 	Damage   []DamageInfo `json:"damage"`
 	OpenTurn *int         `json:"open_turn"`
 	Verified string       `json:"verified"`
+	// Unknown counts the records of types that this version does not know, by
+	// type; absent if there are none.
+	Unknown map[event.Type]int64 `json:"unknown,omitempty"`
 }
 
 // TornInfo is a tail that is not a record.

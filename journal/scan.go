@@ -55,6 +55,7 @@ type Found struct {
 	Torn    *Torn
 	Damage  []Damage // the first [MaxDamage] ranges
 	Forked  bool
+	Unknown map[event.Type]int64 // records of types that this build does not know; the first [MaxUnknown] types
 	Future  *FutureError
 	Open    int // open turn by the checker, 0 if none or unknown
 }
@@ -62,6 +63,21 @@ type Found struct {
 // MaxDamage is how many ranges are kept; the last one then says that more
 // follow.
 const MaxDamage = 256
+
+// MaxUnknown is how many types are told apart that this build does not know;
+// the records of others are counted as of the type "others".
+const MaxUnknown = 64
+
+// unknown counts a record of a type that this build does not know.
+func (f *Found) unknown(t event.Type) {
+	if f.Unknown == nil {
+		f.Unknown = map[event.Type]int64{}
+	}
+	if f.Unknown[t] == 0 && len(f.Unknown) >= MaxUnknown {
+		t = "others"
+	}
+	f.Unknown[t]++
+}
 
 // Err returns the [*FutureError] or [*DamagedError] that a writer of session
 // id must be refused with, nil if there is none. path names the raw file.
@@ -82,7 +98,7 @@ func (f *Found) Err(id event.SessionID, path string) error {
 func (f *Found) Report() Report {
 	return Report{
 		OK: len(f.Damage) == 0, Records: f.Records, Bytes: f.Bytes, Torn: f.Torn,
-		Damage: f.Damage, OpenTurn: f.Open, Verified: "full",
+		Damage: f.Damage, OpenTurn: f.Open, Verified: "full", Unknown: f.Unknown,
 	}
 }
 
@@ -215,6 +231,9 @@ func (s *Scanner) judge(ln line) bool {
 	}
 	s.found.Records++
 	s.item = Item{Kind: ItemRecord, Place: s.heads[branch], Type: typeOf(env.typ), Branch: branch, Line: ln.b}
+	if _, known := typeNames[string(env.typ)]; !known {
+		s.found.unknown(s.item.Type)
+	}
 	if len(s.queue) > 0 { // the fork comes first
 		s.queue = append(s.queue, s.item)
 		s.item, s.queue = s.queue[0], s.queue[1:]

@@ -138,6 +138,9 @@ type Report struct {
 	Damage   []Damage `json:"damage"`
 	OpenTurn int      `json:"open_turn"` // 0: none
 	Verified string   `json:"verified"`  // "tail" or "full"
+	// Unknown counts the records of types that this build does not know, by
+	// type: they are kept and skipped. Nil if there are none.
+	Unknown map[event.Type]int64 `json:"unknown,omitempty"`
 }
 
 // State is how a session stands on disk.

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/ripcord-go/ripcord/event"
@@ -44,7 +45,8 @@ const (
 type hub struct {
 	mu     sync.Mutex
 	subs   map[*Sub]bool
-	shown  event.Seq // last record that was handed out
+	told   []LiveFrame // for whoever subscribes later, too
+	shown  event.Seq   // last record that was handed out
 	closed bool
 }
 
@@ -73,6 +75,9 @@ func (h *hub) subscribe() (*Sub, event.Seq) {
 		h.subs = map[*Sub]bool{}
 	}
 	h.subs[s] = true
+	for i := range h.told {
+		s.put(Frame{Live: &h.told[i]})
+	}
 	if h.closed {
 		s.ended = true
 		s.nudge()
@@ -147,6 +152,18 @@ func (h *hub) push(recs ...event.Record) {
 func (h *hub) live(f LiveFrame) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	for s := range h.subs {
+		s.put(Frame{Live: &f})
+	}
+}
+
+// warn tells everybody once of what was found out about the session as a whole,
+// also who subscribes later: what opening finds comes before the first of them.
+func (h *hub) warn(text string) {
+	f := LiveFrame{Kind: LiveState, State: "warning", Text: text}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.told = append(slices.Clone(h.told), f)
 	for s := range h.subs {
 		s.put(Frame{Live: &f})
 	}

@@ -84,6 +84,9 @@ func Open(ctx context.Context, cfg Config) (*Live, error) {
 			past = append(past, sum)
 		}
 	}
+	if n := ledger.Unknown; len(n) > 0 {
+		l.hub.warn(newer(cfg.ID, n))
+	}
 	l.recall(past)
 	for _, e := range ledger.Box.Waiting() {
 		l.expect(e.ID)
@@ -96,6 +99,15 @@ func Open(ctx context.Context, cfg Config) (*Live, error) {
 	}
 	l.work.Go(func() { l.began(how) })
 	return l, nil
+}
+
+// newer tells of records that a newer version wrote (LOG-05).
+func newer(id event.SessionID, unknown map[event.Type]int) string {
+	records := 0
+	for _, n := range unknown {
+		records += n
+	}
+	return fmt.Sprintf("%d records of the journal are of types that this version does not know; they are kept and skipped: `ripcord log verify %s` names them", records, id)
 }
 
 // ledgerLast is how far the snapshot reaches that was begun behind, -1 if none

@@ -188,8 +188,9 @@ func bare(s turn.Summary) turn.Summary {
 }
 
 // Verify has what stands before the snapshot read beside the session: until
-// then only the journal's tail is known to be what was written. verify runs on
-// a goroutine that the session's end waits for, and ends with its context.
+// then only the journal's tail is known to be what was written. Damage is told
+// to every subscriber as a warning. verify runs on a goroutine that the
+// session's end waits for, and ends with its context.
 func (l *Live) Verify(verify func(context.Context) (damaged bool, err error)) {
 	l.verified(VerifiedTail)
 	l.work.Go(func() {
@@ -199,6 +200,7 @@ func (l *Live) Verify(verify func(context.Context) (damaged bool, err error)) {
 			l.log.Warn("the journal could not be verified as a whole", "error", err)
 		case damaged:
 			l.log.Error("the journal is damaged before its snapshot; see `ripcord log verify`")
+			l.hub.warn(fmt.Sprintf("the journal is damaged before the part that was read to open the session: `ripcord log verify %s` shows where", l.cfg.ID))
 			l.verified(VerifiedNot)
 		default:
 			l.verified(VerifiedFull)

@@ -265,6 +265,51 @@ func TestAfterACrashWhatWasAcceptedWaitsAndNothingRunsByItself(t *testing.T) {
 	r.holds()
 }
 
+// proves LOG-05, LOG-16: what opening finds of types that this version does not
+// know, and what the background pass finds damaged, is told once to each
+// subscriber, whenever it comes
+func TestWhatIsWrongWithTheJournalIsToldToWhoever(t *testing.T) {
+	r := newRig(t, plan{})
+	r.run("go")
+	r.close()
+	w, err := r.store.Acquire(r.ctx, "s_1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := w.Recovered()
+	newer := event.Record{Type: "weather/report", Time: time.Now(), Data: []byte(`{"rain":true}`)}
+	if _, err = w.Append(r.ctx, found.Last, found.Epoch+1, []event.Record{newer, newer}); err == nil {
+		_, err = w.Sync(r.ctx)
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	rep, err := r.store.Verify(r.ctx, "s_1")
+	if err != nil || !rep.OK || len(rep.Unknown) != 1 || rep.Unknown["weather/report"] != 2 {
+		t.Errorf("%+v, %v", rep, err)
+	}
+	r.reopen()
+	before, _ := r.live.Subscribe()
+	defer before.Close()
+	r.live.Verify(func(context.Context) (bool, error) { return true, nil })
+	r.until("damage is known", func() bool { return r.live.Status().Verified == session.VerifiedNot })
+	r.run("again")
+	after, _ := r.live.Subscribe()
+	defer after.Close()
+	for _, sub := range []*session.Sub{before, after} {
+		var told []string
+		frames, _, _ := sub.Take()
+		for _, f := range frames {
+			if f.Live != nil && f.Live.State == "warning" {
+				told = append(told, f.Live.Text)
+			}
+		}
+		if len(told) != 2 || !strings.HasPrefix(told[0], "2 records ") || !strings.Contains(told[1], "`ripcord log verify s_1`") {
+			t.Errorf("told %q", told)
+		}
+	}
+}
+
 // proves LOG-11, INT-51: a writer that lost the journal writes nothing more
 func TestAWriterThatWasFencedWritesNothingMore(t *testing.T) {
 	r := newRig(t, plan{talks: []talk{hangs("half"), says("fine")}})

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -130,6 +132,9 @@ func (a *app) printVerify(id event.SessionID, v api.VerifyReport) {
 	}
 	for _, d := range v.Damage {
 		a.print("damaged bytes %d-%d: %s\n", d.From, d.To, oneLine(d.Why))
+	}
+	for _, t := range slices.Sorted(maps.Keys(v.Unknown)) {
+		a.print("%d records of the type %s, which this version does not know: kept and skipped\n", v.Unknown[t], oneLine(string(t)))
 	}
 	if v.OpenTurn != nil {
 		a.print("turn %d is open; `ripcord log repair %s --dry-run` shows how it will be closed\n", *v.OpenTurn, id)
