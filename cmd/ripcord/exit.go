@@ -67,11 +67,11 @@ func exitCode(e ending) int {
 	case event.TurnBlocked:
 		return exitBlocked
 	case event.TurnFailed, event.TurnStalled, event.TurnInterrupted:
+		if e.outcome == event.TurnFailed && (e.code == event.FailAuth || e.code == event.FailConfig) {
+			return exitConfig // 8 stands in place of 1 and 4 alone
+		}
 		if e.unsure {
 			return exitUnsure
-		}
-		if e.outcome == event.TurnFailed && (e.code == event.FailAuth || e.code == event.FailConfig) {
-			return exitConfig
 		}
 		return exitFailed
 	case event.TurnBudget, event.TurnTruncated, event.TurnLooped:

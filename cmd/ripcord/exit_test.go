@@ -53,8 +53,10 @@ func TestEveryEndingHasItsExitCode(t *testing.T) {
 		}
 	}
 	for _, code := range []event.FailureCode{event.FailAuth, event.FailConfig} {
-		if got := exitCode(ending{outcome: event.TurnFailed, code: code}); got != 3 {
-			t.Errorf("a turn that failed with %s: exit %d, want 3", code, got)
+		for _, u := range []bool{false, true} {
+			if got := exitCode(ending{outcome: event.TurnFailed, code: code, unsure: u}); got != 3 {
+				t.Errorf("a turn that failed with %s (unknown calls %v): exit %d, want 3", code, u, got)
+			}
 		}
 	}
 }
