@@ -336,7 +336,42 @@ func (a *app) drive(ctx context.Context, e *engine, j job, text string) outcome 
 		shown.finish(bounded, turn)
 	default: // nothing is shown
 	}
+	if r := o.result; r != nil && r.Error == nil && r.Reason != nil && *r.Reason == nobodyThere {
+		r.Error = unasked(ctx, e.svc, o.session, turn)
+	}
 	return o
+}
+
+// nobodyThere is why a turn is blocked whose call needs approval that nobody can
+// give.
+const nobodyThere = "policy:headless"
+
+// unasked says what such a turn wanted to do, as far as its journal says it in
+// time, and what to do about it.
+func unasked(ctx context.Context, svc api.Service, id event.SessionID, turn int) *api.ErrorInfo {
+	ctx, cancel := context.WithTimeout(ctx, lastWrite)
+	defer cancel()
+	what := "one of its calls"
+	calls := map[event.CallID]event.CallRequested{}
+	for f, err := range svc.Records(ctx, id, 0) {
+		if err != nil {
+			break
+		}
+		if f.Record.Turn != turn {
+			continue
+		}
+		switch b, _ := f.Record.Body(); b := b.(type) {
+		case event.CallRequested:
+			calls[f.Record.Call] = b
+		case event.CallDenied:
+			if c, known := calls[f.Record.Call]; known && b.By == nobodyThere {
+				what = c.Name + " " + clip(string(c.Args), 100)
+			}
+		default: // not about what was asked
+		}
+	}
+	return &api.ErrorInfo{Code: string(event.FailBlocked), Message: what + " needs approval and nobody is there to give it, so it did not run",
+		Hint: "give --yes, or an allowing rule in the settings: `ripcord config show --origin`"}
 }
 
 // sayRecovered tells what opening had to mend.
