@@ -1,6 +1,7 @@
 package guard_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 )
 
 func place(content string, stream int) guard.Place {
-	return guard.Place{Provider: "openai-chat", Model: "m", Tool: "write", Prefix: guard.Prefix(content), Stream: stream, Argument: stream - 1163}
+	return guard.Place{Provider: "openai-chat", Model: "m", Tool: "write", Prefix: guard.Prefix(content), Sums: guard.Sums(content), Stream: stream, Argument: stream - 1163}
 }
 
 // proves GRD-04
@@ -60,6 +61,44 @@ func TestAContentIsKnownByItsFirst4096CodePoints(t *testing.T) {
 	}
 	if guard.Prefix("a") == guard.Prefix("b") || guard.Prefix("") == guard.Prefix("a") {
 		t.Error("short contents are all one")
+	}
+}
+
+// proves GRD-04: a content that is shorter than what a long one is known by is
+// known as far as both cuts of it go
+func TestAShortContentIsKnownAgainALittleFurtherOn(t *testing.T) {
+	text := []rune(strings.Repeat("<p>größe, harbour, quiet street</p>", 200))
+	for i := range text { // no two parts of it are alike
+		if i%7 == 0 {
+			text[i] = rune('a' + i*i%25)
+		}
+	}
+	cut := func(n int) guard.Place { return place(string(text[:n]), n) }
+	for n := 80; n <= 4200; n += 1 + n/60 {
+		for _, more := range []int{0, 1, 2, 8} {
+			if a, b := cut(n), cut(n+more); !a.Same(b) || !b.Same(a) {
+				t.Errorf("%d and %d of one text are two places: %s, %s", n, n+more, a.Sums, b.Sums)
+			}
+			other := slices.Clone(text[:n+more])
+			other[n-16]++ // both go beyond it
+			if a, b := cut(n), place(string(other), n+more); n < 4096 && (a.Same(b) || b.Same(a)) {
+				t.Errorf("%d and %d of two texts are one place", n, n+more)
+			}
+		}
+	}
+	old := cut(1187)
+	old.Sums = ""
+	if old.Same(cut(1185)) || cut(1185).Same(old) || !old.Same(cut(1187)) {
+		t.Error("an older record's one sum is not compared as a whole")
+	}
+	if place("I will", 6).Same(place("I wish", 6)) || place("Let me look at the file", 23).Same(place("Let me look at the page", 23)) || cut(60).Same(cut(62)) {
+		t.Error("a few words are a place")
+	}
+	if a := place(strings.Repeat("é", 4096)+"one", 4099); a.Sums != place(strings.Repeat("é", 4096)+"two", 4099).Sums || len(a.Sums) > 150 {
+		t.Errorf("of a long content: %s", a.Sums)
+	}
+	if n := len(strings.Split(guard.Sums(""), ",")); n != 1 {
+		t.Errorf("%d sums of nothing", n)
 	}
 }
 

@@ -249,6 +249,7 @@ func TestTheSamePlaceTwiceIsNotAskedForAgain(t *testing.T) {
 	}{
 		"the same":          {varied(40, "s"), varied(40, "s"), true},
 		"as long, not same": {varied(40, "s"), varied(40, "o"), false},
+		"a little further":  {varied(1185, "s"), varied(1187, "s"), true},
 		"the same, further": {varied(40, "s"), varied(4000, "s"), false},
 	} {
 		t.Run(name, func(t *testing.T) {

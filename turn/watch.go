@@ -208,12 +208,13 @@ func (s *State) cutHere(limit string, after time.Duration, stopped interrupt.Rea
 	s.flush()
 	at := &cutAt{Limit: limit, LimitMS: after.Milliseconds()}
 	src := source{s.Config.Provider, s.Config.Model}
-	at.Cut = measure(s.open)
+	var content string
+	at.Cut, content = measure(s.open)
 	at.Cut.Assistant, at.Cut.Aborted = true, true
 	at.Cut.Silence = s.now.Sub(s.watch.useful).Milliseconds()
 	at.Cut.Largest = s.largest[src]
 	at.Place = guard.Place{Provider: src.provider, Model: src.model, Tool: at.Cut.Tool, Prefix: at.Cut.Prefix,
-		Stream: at.Cut.Stream, Argument: at.Cut.Argument}
+		Sums: guard.Sums(content), Stream: at.Cut.Stream, Argument: at.Cut.Argument}
 	if before, seen := s.Places.Seen(at.Place); seen && at.Place.Stream > 0 {
 		at.Before = &before
 	}
@@ -258,8 +259,8 @@ func (s *State) judgeCut() {
 const longestTool = 128
 
 // measure sizes what streamed: the call with the longest string, or where there
-// is no call the words.
-func measure(s *Step) (c guard.Cut) {
+// is no call the words. The content is what its place is known by.
+func measure(s *Step) (c guard.Cut, content string) {
 	var words strings.Builder
 	for _, b := range s.Blocks {
 		if b.Kind != event.ChunkArgs {
@@ -269,12 +270,14 @@ func measure(s *Step) (c guard.Cut) {
 		c.Calls++
 		if n, text := guard.Longest(b.Text); n >= c.Argument {
 			c.Tool, c.Argument, c.Stream, c.Prefix = clipText(b.Name, longestTool), n, utf8.RuneCountInString(b.Text), guard.Prefix(text)
+			content = text
 		}
 	}
 	if c.Calls == 0 {
-		c.Stream, c.Prefix = utf8.RuneCountInString(words.String()), guard.Prefix(words.String())
+		content = words.String()
+		c.Stream, c.Prefix = utf8.RuneCountInString(content), guard.Prefix(content)
 	}
-	return c
+	return c, content
 }
 
 // stalled goes on from an attempt that was silent for its limit: it is asked

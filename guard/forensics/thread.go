@@ -219,6 +219,7 @@ func (t *thread) cut(s stop) {
 		}
 	}
 	a.Cut.Stream, a.Cut.Prefix = utf8.RuneCountInString(stream), guard.Prefix(body)
+	a.Place.Sums = guard.Sums(body)
 	a.Stream = units(p.report.Kind, stream)
 	if len(s.calls) > 0 {
 		a.Argument = units(p.report.Kind, body)
@@ -306,7 +307,7 @@ func (t *thread) decide(a *Abort, s stop, by guard.StallLimits) {
 // place looks for an earlier cut at the same place, and keeps what reproduces
 // this one.
 func (p *replay) place(a *Abort, s stop) {
-	a.Place = guard.Place{Provider: a.Provider, Model: a.Model, Tool: a.Cut.Tool, Prefix: a.Cut.Prefix, Stream: a.Cut.Stream, Argument: a.Cut.Argument}
+	a.Place = guard.Place{Provider: a.Provider, Model: a.Model, Tool: a.Cut.Tool, Prefix: a.Cut.Prefix, Sums: a.Place.Sums, Stream: a.Cut.Stream, Argument: a.Cut.Argument}
 	if s.missing || s.whole || a.Cut.Stream == 0 {
 		return
 	}
