@@ -309,14 +309,14 @@ func (c *chat) unwinding() int {
 	return n
 }
 
-// footer always says what Esc will do, first.
+// footer always says what Esc will do, first: a narrow window cuts the rest.
 func (c *chat) footer(now time.Time) string {
 	parts := []string{c.escMeans()}
 	switch {
 	case len(c.approvals) > 0 && c.approvals[0].Question:
-		parts = append([]string{"enter answers"}, parts...)
+		parts = append(parts, "enter answers")
 	case len(c.approvals) > 0 && c.draft == "":
-		parts = append([]string{"y allow", "n refuse (default)"}, parts...)
+		parts = append(parts, "y allow", "n refuse (default)")
 	case c.phase.busy():
 		enter := "enter steer"
 		if c.priority() != event.PriorityNext {
