@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +53,7 @@ func (p *place) user(text string) string    { return p.put("home/.config/ripcord
 func (p *place) project(text string) string { return p.put("ws/.ripcord/config.toml", text) }
 
 func (p *place) try() (*config.Settings, error) {
-	return config.Load(config.Options{Env: func(k string) string { return p.env[k] }, Dir: p.ws, Root: p.root, Flags: p.flags})
+	return config.Load(config.Options{Env: func(k string) string { return p.env[k] }, Dir: p.ws, Root: p.root, Hidden: []string{"*_KEY", "!MY_KEY"}, Flags: p.flags})
 }
 
 func (p *place) load() *config.Settings {
@@ -293,6 +294,48 @@ func TestTrustIsOfOneFolder(t *testing.T) {
 	p.root = ""
 	if s := p.load(); s.Project.Trust != config.Untrusted {
 		t.Errorf("%s", s.Project.Trust)
+	}
+}
+
+// proves PRC-07, IFC-09: which variables commands see is a setting. Everybody may
+// hide one, who shows one opens a door, and no hook of a person's loses one to a
+// project that is not trusted.
+func TestWhatCommandsSeeOfTheEnvironmentIsASetting(t *testing.T) {
+	p := newPlace(t)
+	check := func(hidden, hooks string, entries ...string) {
+		t.Helper()
+		s := p.load()
+		if got := strings.Join(s.Hidden, " "); got != hidden {
+			t.Errorf("hidden %s, want %s", got, hidden)
+		}
+		if got := strings.Join(s.HiddenFromHooks, " "); got != hooks {
+			t.Errorf("hidden from hooks %s, want %s", got, hooks)
+		}
+		var got []string
+		for _, e := range s.Entries() {
+			if name, ok := strings.CutPrefix(e.Key, "environment."); ok {
+				got = append(got, fmt.Sprintf("%s %s %s:%d", name, e.Value, e.Origin.Layer, e.Origin.Line))
+			}
+		}
+		if entries = append(entries, "deny *_KEY default:0", "allow MY_KEY default:0"); !slices.Equal(got, entries) {
+			t.Errorf("shown %q, want %q", got, entries)
+		}
+	}
+	check("*_KEY !MY_KEY", "*_KEY !MY_KEY")
+	p.user("[environment]\nallow = ['A_KEY']\ndeny = ['HOST*']\n")
+	check("*_KEY !MY_KEY HOST* !A_KEY", "*_KEY !MY_KEY HOST* !A_KEY", "deny HOST* user file:3", "allow A_KEY user file:2")
+	p.project("environment = { deny = ['A_*'], allow = ['*'] }\n")
+	if got := ignored(p.load()); got != "environment.allow:1" {
+		t.Errorf("ignored %s", got)
+	}
+	check("*_KEY !MY_KEY HOST* !A_KEY A_*", "*_KEY !MY_KEY HOST* !A_KEY", "deny HOST* user file:3", "allow A_KEY user file:2", "deny A_* project file:1")
+	p.trust()
+	check("*_KEY !MY_KEY HOST* !A_KEY A_* !*", "*_KEY !MY_KEY HOST* !A_KEY A_* !*", "deny HOST* user file:3", "allow A_KEY user file:2", "deny A_* project file:1", "allow * project file:1")
+	for _, bad := range []string{"", "[", "!X", "A=b", "A B"} {
+		p.user("[environment]\nallow = ['" + bad + "']\n")
+		if _, err := p.try(); err == nil || !strings.Contains(err.Error(), "config.toml:2: environment.allow must be a list of variables") {
+			t.Errorf("%q: %v", bad, err)
+		}
 	}
 }
 

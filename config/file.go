@@ -28,6 +28,7 @@ type file struct {
 	Guards        guardTables               `toml:"guards"`
 	Providers     map[string]providerTable  `toml:"providers"`
 	Permissions   permissionTable           `toml:"permissions"`
+	Environment   environTable              `toml:"environment"`
 	Hooks         []hookTable               `toml:"hooks"`
 	MCP           map[string]map[string]any `toml:"mcp"`
 	Tools         map[string]bool           `toml:"tools"`
@@ -74,6 +75,12 @@ type permissionTable struct {
 	Protected []string    `toml:"protected"`
 	Network   []string    `toml:"network"`
 	Rules     []ruleTable `toml:"rules"`
+}
+
+// environTable is which variables commands see.
+type environTable struct {
+	Deny  []string `toml:"deny"`
+	Allow []string `toml:"allow"`
 }
 
 type ruleTable struct {
@@ -129,6 +136,7 @@ func plainKeys() []key {
 	const dollars = "a number that is not negative, US dollars"
 	const duration = `a string such as "10m" or "90s"`
 	const count = "a whole number that is not negative"
+	const variables = `a list of variables' names or patterns such as ["PGSERVICE", "MY_*"]`
 	return []key{
 		{"provider", `a string: "openai-chat", "openai-responses", "anthropic" or "scripted"`},
 		{"base_url", `a string such as "http://127.0.0.1:11434/v1"`},
@@ -149,6 +157,8 @@ func plainKeys() []key {
 		{"permissions.rules.name", "a string"}, {"permissions.rules.tool", `a string: a tool's name or a pattern such as "mcp__files__*"`},
 		{"permissions.rules.command", `a string: the words that a command begins with, such as "go test"`}, {"permissions.rules.path", "a string, a path"},
 		{"permissions.rules.host", `a string such as "go.dev" or "*.example.org"`}, {"permissions.rules.decision", `a string: "allow", "ask" or "deny"`},
+		{"environment", "a table: [environment]"},
+		{"environment.deny", variables}, {"environment.allow", variables},
 		{"hooks", "a list of tables: [[hooks]]"},
 		{"hooks.name", "a string of letters, digits, dots, dashes and underscores"}, {"hooks.on", `a list of points such as ["pre_tool"]`},
 		{"hooks.tool", `a string: a tool's name or a pattern`}, {"hooks.command", `a list of strings: a program and its arguments`},

@@ -16,6 +16,8 @@ type Options struct {
 	Flags map[string]string
 	Dir   string // the workspace, absolute and resolved
 	Root  string // the data root; empty: no project is trusted
+	// Hidden is what [Settings.Hidden] begins with, its patterns in the same form.
+	Hidden []string
 }
 
 // StoreOf is where trust is kept below a data root.

@@ -58,7 +58,7 @@ func (m *merge) layer(r *read, l Layer, trusted bool) error {
 		return nil
 	}
 	p := part{m, r, l, trusted}
-	for _, f := range []func() error{p.model, p.interrupts, p.limits, p.guards, p.permissions, p.hooks, p.tools} {
+	for _, f := range []func() error{p.model, p.interrupts, p.limits, p.guards, p.permissions, p.environment, p.hooks, p.tools} {
 		if err := f(); err != nil {
 			return err
 		}
@@ -176,6 +176,42 @@ func (p part) permissions() error {
 		}
 	}
 	return nil
+}
+
+// environment merges which variables commands see. Everybody may hide one; who
+// shows one that is hidden opens a door. Within a file what is allowed counts
+// before what is denied.
+func (p part) environment() error {
+	for _, v := range []struct {
+		key   string
+		names []string
+		shows bool
+	}{{"environment.deny", p.r.Environment.Deny, false}, {"environment.allow", p.r.Environment.Allow, true}} {
+		for _, name := range v.names {
+			if !isVariable(name) {
+				return p.r.must(v.key, v.key)
+			}
+			pattern := name
+			if v.shows {
+				if !p.door(v.key, v.key, "commands, hooks and servers see "+name) {
+					continue
+				}
+				pattern = "!" + name
+			}
+			p.Hidden = append(p.Hidden, pattern)
+			if p.layer != Project || p.trusted {
+				p.HiddenFromHooks = append(p.HiddenFromHooks, pattern)
+			}
+			p.add(v.key, name, p.at(v.key))
+		}
+	}
+	return nil
+}
+
+// isVariable reports whether s is a variable's name or a pattern of some.
+func isVariable(s string) bool {
+	_, err := path.Match(s, "")
+	return err == nil && s != "" && s[0] != '!' && !strings.ContainsAny(s, "=\x00 \t\n")
 }
 
 func isHost(s string) bool {
@@ -421,10 +457,18 @@ func (m *merge) finish() {
 	for _, pr := range protectedAlways(m.o.Root, m.UserFile) {
 		m.entries = append(m.entries, Entry{"permissions.protected", pr.Path, Origin{}, ""})
 	}
+	for _, pattern := range m.o.Hidden {
+		key, name := "environment.deny", pattern
+		if shown, ok := strings.CutPrefix(pattern, "!"); ok {
+			key, name = "environment.allow", shown
+		}
+		m.entries = append(m.entries, Entry{key, name, Origin{}, ""})
+	}
 }
 
 func (m *merge) defaults() {
 	m.bounds, m.hooked = map[string]int64{}, map[string]Origin{}
+	m.Hidden, m.HiddenFromHooks = slices.Clone(m.o.Hidden), slices.Clone(m.o.Hidden)
 	for _, l := range limitList() {
 		m.bounds[l.key] = l.usual
 		m.set(l.key, l.show(l.usual), Origin{})

@@ -21,9 +21,14 @@ type Settings struct {
 	ParallelHooks            bool
 	Servers                  []Servers
 	Tools                    map[string]bool // by name or pattern; see [Settings.ToolOn]
-	UserFile                 string          // whether it is there or not; empty: no place for one
-	Project                  ProjectState
-	Ignored                  []Ignored // what an untrusted project may not set
+	// Hidden are patterns of variables that commands, terminals and servers do
+	// not get; a "!" before one lets it through, and the last that names a
+	// variable decides. HiddenFromHooks is the same for hooks: what an untrusted
+	// project hides is no matter of theirs.
+	Hidden, HiddenFromHooks []string
+	UserFile                string // whether it is there or not; empty: no place for one
+	Project                 ProjectState
+	Ignored                 []Ignored // what an untrusted project may not set
 
 	env     func(string) string
 	entries []Entry

@@ -23,7 +23,7 @@ func (a *app) settings(cwd string, quiet bool) (*config.Settings, error) {
 	if err != nil {
 		root = "" // no project is trusted; whoever needs a place says why there is none
 	}
-	s, err := config.Load(config.Options{Env: a.env, Dir: cwd, Root: root, Flags: map[string]string{
+	s, err := config.Load(config.Options{Env: a.env, Dir: cwd, Root: root, Hidden: proc.DefaultDeny(), Flags: map[string]string{
 		"provider": a.flags.provider, "base_url": a.flags.baseURL, "model": a.flags.model, "stall_guard": a.flags.stallGuard}})
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func hooks(set *config.Settings, host proc.Host, root string) (*shell.Hooks, err
 	if len(set.Hooks) == 0 {
 		return nil, nil
 	}
-	o := shell.Options{Host: host, Env: proc.Environ(os.Environ(), nil), Parallel: set.ParallelHooks, Scratch: filepath.Join(root, "tmp")}
+	o := shell.Options{Host: host, Env: proc.Environ(os.Environ(), set.HiddenFromHooks), Parallel: set.ParallelHooks, Scratch: filepath.Join(root, "tmp")}
 	for _, h := range set.Hooks {
 		o.Hooks = append(o.Hooks, shell.Hook{Name: h.Name, Points: h.Points, Tool: h.Tool, Argv: h.Command, Line: h.Run,
 			Timeout: h.Timeout, FailOpen: h.FailOpen, Env: h.Env})

@@ -94,7 +94,7 @@ func (a *app) tryServers(ctx context.Context) (all []mcp.Status, err error) {
 		return nil, err
 	}
 	owned := closers{host}
-	m := mcp.Start(ctx, servers, mcp.Options{Host: host, Dir: cwd, Env: os.Environ(), Name: "ripcord", Version: ripcord.Version})
+	m := mcp.Start(ctx, servers, mcp.Options{Host: host, Dir: cwd, Env: os.Environ(), Deny: set.Hidden, Name: "ripcord", Version: ripcord.Version})
 	owned = append(owned, closing(m.Close))
 	all = m.Status()
 	return all, owned.close()

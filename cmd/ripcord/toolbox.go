@@ -40,13 +40,13 @@ type toolbox struct {
 // started and waited for, each within its bound.
 func newToolbox(ctx context.Context, set *config.Settings, r gate.Rules, host proc.Host, store journal.Store, cwd string) (*toolbox, error) {
 	b := &toolbox{plans: &gate.Plans{}}
-	terms := terminal.New(terminal.Options{Host: host})
+	terms := terminal.New(terminal.Options{Host: host, Deny: set.Hidden})
 	b.owned = append(b.owned, terms)
 	b.keepers = []ripcord.Keeper{
 		{Readopted: terms.Readopt, Closed: terms.Forget},
 		planning(b.plans, store),
 	}
-	b.tools = builtin.Tools(builtin.Options{Host: host, Hidden: hidden(r, cwd)})
+	b.tools = builtin.Tools(builtin.Options{Host: host, Deny: set.Hidden, Hidden: hidden(r, cwd)})
 	b.tools = append(append(b.tools, builtin.TaskTools()...), terms.Tools()...)
 	b.tools = append(b.tools,
 		web.New(web.Config{Allow: fetched(r), AllowPrivate: named(r), Decode: charset.NewReaderLabel, UserAgent: "ripcord/" + ripcord.Version}),
@@ -56,7 +56,7 @@ func newToolbox(ctx context.Context, set *config.Settings, r gate.Rules, host pr
 		return nil, err
 	}
 	if len(servers) > 0 {
-		b.servers = mcp.Start(ctx, servers, mcp.Options{Host: host, Dir: cwd, Env: os.Environ(), Name: "ripcord", Version: ripcord.Version, Record: b.running.Record})
+		b.servers = mcp.Start(ctx, servers, mcp.Options{Host: host, Dir: cwd, Env: os.Environ(), Deny: set.Hidden, Name: "ripcord", Version: ripcord.Version, Record: b.running.Record})
 		b.owned = append(b.owned, closing(b.servers.Close))
 		b.tools = append(b.tools, b.servers.Tools()...)
 	}
