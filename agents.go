@@ -2,6 +2,7 @@ package ripcord
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -321,7 +322,10 @@ func (r *Runtime) watch(ctx context.Context, a *agent) {
 	defer r.agents.forget(a)
 	for id := a.next(); id != ""; id = a.next() {
 		sum, err := a.live.Wait(ctx, id)
-		if err != nil { // it was closed by hand, or its input withdrawn
+		if errors.Is(err, session.ErrDropped) && a.stopped() == nil {
+			continue // one input was taken back: what else it was given is still its work
+		}
+		if err != nil { // it was closed by hand
 			break
 		}
 		a.took(&sum)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -270,5 +271,70 @@ func TestASubAgentLeavesNothingRunning(t *testing.T) {
 	kid := b.kids()[0]
 	if kid.recorded(event.TypeJobStarted) != 1 || kid.recorded(event.TypeJobEnded) != 1 {
 		t.Errorf("%s", kid.types())
+	}
+}
+
+// One of several things that a sub-agent was given is taken back by a person; it
+// goes on with the others, also with one that comes at the very moment when there
+// was nothing else left.
+//
+// proves TOL-23, TRN-14
+func TestAnInputThatIsTakenBackEndsNoOtherWorkOfASubAgent(t *testing.T) {
+	on := map[string]chan struct{}{"h1": make(chan struct{}), "h3": make(chan struct{}), "h4": make(chan struct{})}
+	hold := deed("hold", interrupt.Cooperative, func(_ context.Context, c *tool.Call) (tool.Result, error) {
+		select {
+		case <-on[string(c.ID)]:
+		case <-tool.SignalOf(c).Done():
+		}
+		return tool.Text("held"), nil
+	})
+	work := func(prompt, call string) string {
+		return said(prompt, "call hold "+call+" {}\nfinish tool") + done(prompt, "Done.")
+	}
+	h := &hand{}
+	b := newBench(t, said("please go", callOf("task", "t1", map[string]any{"prompt": "first work", "background": true})+"finish tool")+
+		work("first work", "h1")+work("third work", "h3")+work("fourth work", "h4")+
+		"answer always if user hand and not result\ncall hand -\nfinish tool\n"+
+		"default\ntext Hello.\nfinish stop\n", with(hold), withAgents, h.join)
+	b.outcome(b.run("please go"), event.TurnCompleted)
+	kid := b.kids()[0]
+	b.until("it is at work", func() bool { return kid.there() && kid.recorded(event.TypeCallStarted) == 1 })
+	send := func(text string) {
+		t.Helper()
+		if res, err := h.use(b, "task_send", map[string]any{"id": kid.id, "message": text}); err != nil || !res.Success {
+			t.Fatalf("%+v %v", res, err)
+		}
+	}
+	send("second work")
+	send("third work")
+	waiting, err := b.rt.Inbox(b.ctx, kid.id)
+	if err != nil || len(waiting) != 2 {
+		t.Fatalf("waiting: %+v, %v", waiting, err)
+	}
+	if err := b.rt.RemoveInput(b.ctx, api.RemoveRequest{Session: kid.id, ID: waiting[0].ID, By: "me"}); err != nil {
+		t.Fatal(err)
+	}
+	close(on["h1"])
+	b.until("it goes on", func() bool { return kid.recorded(event.TypeCallStarted) == 2 })
+	h.as = func(ctx context.Context) context.Context {
+		return &laggard{Context: ctx, at: 1, wait: func() {
+			close(on["h3"])
+			b.until("that has ended", func() bool { return kid.recorded(event.TypeTurnEnded) == 2 })
+		}}
+	}
+	send("fourth work")
+	h.as = nil
+	b.until("it works on that", func() bool { return kid.recorded(event.TypeCallStarted) == 3 })
+	send("fifth work") // it is there to be given more
+	close(on["h4"])
+	b.until("it is given up", func() bool { _, err := b.rt.Status(b.ctx, kid.id); return err != nil })
+	var got []event.TurnOutcome
+	for _, rec := range kid.records() {
+		if p, _ := rec.Body(); rec.Type == event.TypeTurnEnded {
+			got = append(got, p.(event.TurnEnded).Outcome)
+		}
+	}
+	if want := slices.Repeat([]event.TurnOutcome{event.TurnCompleted}, 4); !slices.Equal(got, want) {
+		t.Errorf("its turns ended %v, want %v\n%s", got, want, kid.types())
 	}
 }

@@ -491,6 +491,7 @@ func TestABackgroundSubAgentIsAddressedByItsOwnID(t *testing.T) {
 // hand is a tool that does what a test says, with the call that it is given.
 type hand struct {
 	tools []tool.Tool
+	as    func(context.Context) context.Context // its own context; nil: the call's
 	do    func(ctx context.Context, call *tool.Call)
 }
 
@@ -513,6 +514,9 @@ func (h *hand) use(b *bench, name string, args map[string]any) (res tool.Result,
 	h.do = func(ctx context.Context, call *tool.Call) {
 		other := *call
 		other.Name, other.Args = name, raw
+		if h.as != nil {
+			ctx = h.as(ctx)
+		}
 		res, err = h.tools[i].Execute(ctx, &other)
 	}
 	b.outcome(b.run("hand"), event.TurnCompleted)

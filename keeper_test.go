@@ -14,17 +14,18 @@ import (
 	"github.com/ripcord-go/ripcord/gate"
 )
 
-// laggard is the context of a caller that looks at the answer to its input late:
-// it is asked for its end once when the input is handed over, then when the
+// laggard is the context of a caller that is slow when its end is asked for the
+// at-th time: with an input that is first when it is handed over, then when the
 // answer is waited for.
 type laggard struct {
 	context.Context
 	asked atomic.Int32
+	at    int32
 	wait  func()
 }
 
 func (l *laggard) Done() <-chan struct{} {
-	if l.asked.Add(1) == 2 {
+	if l.asked.Add(1) == l.at {
 		l.wait()
 	}
 	return l.Context.Done()
@@ -67,7 +68,7 @@ func TestAKeeperHearsOfAnAcceptanceAsTheJournalHasIt(t *testing.T) {
 		}
 		return sub.Input
 	}
-	late := &laggard{Context: b.ctx, wait: func() {
+	late := &laggard{Context: b.ctx, at: 2, wait: func() {
 		b.until("its turn runs", func() bool {
 			st, err := b.rt.Status(b.ctx, b.id)
 			return err != nil || st.Running && st.Turn == 1
