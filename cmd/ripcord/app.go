@@ -56,6 +56,8 @@ type engine struct {
 	info  api.ModelInfo                   // the same as data
 	close func(ctx context.Context) error // closes books, then everything else
 
+	wakes int // how often in a row a stall wakes the model
+
 	// What reports may take by their own time limits, which no interrupt cuts
 	// (HOK-03): within a turn's end, and while the books are closed.
 	ending, closing time.Duration

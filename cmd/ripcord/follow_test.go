@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -45,6 +47,28 @@ func (q *queue) Wait(ctx context.Context, id event.SessionID, input event.InputI
 
 func ended(n int, out event.TurnOutcome, next event.InputID) api.Result {
 	return api.Result{Turn: &n, Outcome: &out, Next: next}
+}
+
+// proves GRD-03: what a stall guard starts by itself is announced on stderr, by
+// the turn's number, before that turn
+func TestAWakeIsAnnounced(t *testing.T) {
+	var errs bytes.Buffer
+	a := &app{stderr: &errs, stops: newStops()}
+	show := a.warner(3)
+	for _, p := range []event.Payload{event.TurnEnded{Outcome: event.TurnStalled}, event.GuardWake{Count: 2, Notice: "x"}} {
+		r, err := event.New(p, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Type == event.TypeTurnEnded {
+			r.Turn = 4
+		}
+		show(api.Frame{Record: &r})
+	}
+	want := "ripcord: the stall guard goes on by itself in turn 5, with another strategy, 2 of 3; RIPCORD_STALL_GUARD=0 switches it off\n"
+	if errs.String() != want {
+		t.Errorf("%q", errs.String())
+	}
 }
 
 // proves IFC-06, TRN-13, TRN-14: what a turn made way for is followed; what

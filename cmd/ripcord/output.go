@@ -356,11 +356,25 @@ func (a *app) streamed(frame api.Frame) {
 	a.out.write(append(append([]byte(nil), frame.Line...), '\n'))
 }
 
-// warned says what the other formats would keep from a person: that something
-// went wrong and the turn went on.
-func (a *app) warned(frame api.Frame) {
-	if l := frame.Live; l != nil && l.State == "warning" {
-		a.say("%s", l.Text)
+// warner says what the other formats would keep from a person: that something
+// went wrong and the turn went on, and that a guard starts a turn by itself,
+// which it does wakes times in a row at most.
+func (a *app) warner(wakes int) func(api.Frame) {
+	turn := 0 // the last one seen
+	return func(frame api.Frame) {
+		if l := frame.Live; l != nil && l.State == "warning" {
+			a.say("%s", l.Text)
+		}
+		if frame.Record == nil {
+			return
+		}
+		turn = max(turn, frame.Record.Turn)
+		if frame.Record.Type != event.TypeGuardWake {
+			return
+		}
+		if p, err := frame.Record.Body(); err == nil {
+			a.say("the stall guard goes on by itself in turn %d, with another strategy, %d of %d; RIPCORD_STALL_GUARD=0 switches it off", turn+1, p.(event.GuardWake).Count, wakes)
+		}
 	}
 }
 

@@ -257,7 +257,7 @@ func (a *app) attempt(ctx context.Context, j job) outcome {
 		case <-before.Done():
 		}
 	}()
-	refuse := func(err error) outcome { return outcome{err: err, stop: a.stops.cause()} }
+	refuse := func(err error) outcome { return outcome{session: j.open.ID, err: err, stop: a.stops.cause()} }
 	if j.find != "" {
 		id, err := a.goOn(before, j.find)
 		if err != nil {
@@ -295,6 +295,9 @@ func (a *app) attempt(ctx context.Context, j job) outcome {
 	}
 	j.open.Cwd = cwd
 	o := a.drive(ctx, e, j, text)
+	if o.session == "" { // it was named, though it could not be opened
+		o.session = j.open.ID
+	}
 	if !o.leftOpen {
 		a.closeBooks(e)
 	}
@@ -314,7 +317,7 @@ func (a *app) drive(ctx context.Context, e *engine, j job, text string) outcome 
 		passed: func(r api.Result) { a.reportPassed(j.format, r) },
 		opened: func(s api.SessionState) {
 			a.sayRecovered(s.Recovered)
-			from, show := s.Seq+1, a.warned
+			from, show := s.Seq+1, a.warner(e.wakes)
 			if j.format == formatStream {
 				show = a.streamed
 				if j.open.ID == "" && !j.open.Latest {

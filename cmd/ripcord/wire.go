@@ -118,11 +118,12 @@ func (a *app) wireModel(ctx context.Context, n need, cfg *ripcord.Config, e *eng
 		return err
 	}
 	cfg.Guards = guards(set, c.Provider, c.BaseURL)
+	e.wakes = cfg.Guards.Stall.Filled().InRow
 	if c.Provider == model.Scripted {
 		script := scripted.Coder()
 		if path := a.env("RIPCORD_SCRIPT"); path != "" {
-			if script, err = readScript(path); err != nil {
-				return err
+			if script, err = readScript(path); err != nil { // nobody typed it for this command
+				return configf("give RIPCORD_SCRIPT a file with a script, or unset it", "RIPCORD_SCRIPT: %s", explain(err).Message)
 			}
 		}
 		server, err := scripted.NewServer(script, scripted.Options{})
