@@ -95,7 +95,7 @@ func await(t *testing.T, got <-chan outcome) outcome {
 	select {
 	case o := <-got:
 		return o
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the driver did not come to an end")
 		return outcome{}
 	}
