@@ -108,7 +108,7 @@ func TestATerminalIsTalkedToAndIsAJob(t *testing.T) {
 			t.Errorf("%q", text)
 		}
 		b.refused("terminal_poll", m{"id": "j_1"}, "terminal j_1 has ended (exit code 5) and is closed")
-		b.refused("terminal_kill", m{"id": "j_7"}, `there is no terminal "j_7", and no other`)
+		b.refused("terminal_kill", m{"id": "j_7"}, `there is no terminal "j_7", and no other; start one with terminal_start; what a bash command left running is a job and no terminal: end it with kill and its pids`)
 		if code, _ := job.Process.Exit(); code == nil || *code != 5 {
 			t.Errorf("the job's end: %v", code)
 		}

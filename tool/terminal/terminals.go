@@ -184,11 +184,13 @@ func (s *Terminals) find(session event.SessionID, id string) (found *terminal, e
 				return
 			}
 		}
+		// Both kinds of job have such a name, and the caller may mean the other.
+		const other = "what a bash command left running is a job and no terminal: end it with kill and its pids"
 		if len(names) == 0 {
-			err = tool.Replyf("there is no terminal %q, and no other; start one with terminal_start", id)
+			err = tool.Replyf("there is no terminal %q, and no other; start one with terminal_start; %s", id, other)
 			return
 		}
-		err = tool.Replyf("there is no terminal %q; there are %s", id, strings.Join(names, ", "))
+		err = tool.Replyf("there is no terminal %q; there are %s; %s", id, strings.Join(names, ", "), other)
 	})
 	return found, err
 }
