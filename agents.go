@@ -178,6 +178,13 @@ func (as *agents) close(parent event.SessionID) (out []*agent) {
 	return out
 }
 
+// reopen lets a session start more again: it could not be closed.
+func (as *agents) reopen(id event.SessionID) {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	delete(as.shut, id)
+}
+
 // drop forgets a session that was given up.
 func (as *agents) drop(id event.SessionID) {
 	as.mu.Lock()

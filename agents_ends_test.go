@@ -338,3 +338,33 @@ func TestAnInputThatIsTakenBackEndsNoOtherWorkOfASubAgent(t *testing.T) {
 		t.Errorf("its turns ended %v, want %v\n%s", got, want, kid.types())
 	}
 }
+
+// A session that could not be closed in time, because a sub-agent did not end,
+// is open as it was: its next turn has sub-agents.
+//
+// proves TOL-23
+func TestASessionThatCouldNotBeClosedHasSubAgents(t *testing.T) {
+	on := make(chan struct{})
+	deaf := deed("deaf", interrupt.NonInterruptible, func(context.Context, *tool.Call) (tool.Result, error) {
+		<-on
+		return tool.Text("heard"), nil
+	})
+	b := newBench(t, said("please go", callOf("task", "t1", map[string]any{"prompt": "first work", "background": true})+"finish tool")+
+		said("first work", "call deaf d1 {}\nfinish tool")+done("please go", "It works.")+
+		said("once more", callOf("task", "t2", map[string]any{"prompt": "second work"})+"finish tool")+done("once more", "Fine.")+
+		"default\ntext Hello.\nfinish stop\n", with(deaf), withAgents)
+	b.outcome(b.run("please go"), event.TurnCompleted)
+	kid := b.kids()[0]
+	b.until("it is at work", func() bool { return kid.there() && kid.recorded(event.TypeCallStarted) == 1 })
+	ctx, cancel := context.WithCancel(b.ctx)
+	cancel()
+	if err := b.rt.Release(ctx, b.id); err == nil {
+		t.Fatal("it was closed while its sub-agent was at work")
+	}
+	close(on)
+	b.until("the sub-agent is given up", func() bool { _, err := b.rt.Status(b.ctx, kid.id); return err != nil })
+	b.outcome(b.run("once more"), event.TurnCompleted)
+	if e := b.results()["t2"]; e.Success == nil || !*e.Success {
+		t.Errorf("%+v", e)
+	}
+}

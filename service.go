@@ -134,8 +134,10 @@ func (r *Runtime) release(ctx context.Context, id event.SessionID, reason interr
 
 // giveUp closes l for who holds its id.
 func (r *Runtime) giveUp(ctx context.Context, l *session.Live, id event.SessionID, reason interrupt.Reason) error {
-	left := r.dismiss(ctx, l, id, reason)
-	err := l.Close(ctx, reason)
+	err := r.dismiss(ctx, l, id, reason)
+	if err == nil {
+		err = l.Close(ctx, reason)
+	}
 	closed := l.Closed()
 	r.mu.Lock()
 	if closed {
@@ -147,8 +149,10 @@ func (r *Runtime) giveUp(ctx context.Context, l *session.Live, id event.SessionI
 	if closed {
 		r.agents.drop(id)
 		r.forgotten(id)
+	} else {
+		r.agents.reopen(id)
 	}
-	return errors.Join(left, err)
+	return err
 }
 
 // borrow has f do something with session id: with the live one, which stays
