@@ -214,7 +214,7 @@ func TestASecondRuntimeIsRefusedWithTheOwnerAndTheFirstIsNotDisturbed(t *testing
 	if seen < 5 || b.recorded(event.TypeRepairBegun) > 0 {
 		t.Errorf("%d records seen, repaired %d times", seen, b.recorded(event.TypeRepairBegun))
 	}
-	if p, err := other.rt.PreviewRepair(b.ctx, b.id); err != nil || p.Turn != 1 {
+	if p, err := other.rt.PreviewRepair(b.ctx, b.id); err != nil || p.Turn != 1 || p.Owner == nil || p.Owner.PID != os.Getpid() || len(p.Adds) != 0 { // it runs: nothing is left open
 		t.Errorf("%+v, %v", p, err)
 	}
 	b.esc(id)

@@ -144,6 +144,9 @@ func (r *Runtime) PreviewRepair(ctx context.Context, id event.SessionID) (api.Re
 	if !turn.NeedsRecovery(l) {
 		return out, nil
 	}
+	if out.Owner, err = r.owner(ctx, id); err != nil || out.Owner != nil { // what looks left open is being worked on
+		return out, err
+	}
 	for i := range recs {
 		if recs[i].Turn == out.Turn && out.Turn != 0 {
 			out.Cutting.Records++
@@ -176,6 +179,17 @@ func (r *Runtime) PreviewRepair(ctx context.Context, id event.SessionID) (api.Re
 		out.Why = append(out.Why, why(&closers[i]))
 	}
 	return out, nil
+}
+
+// owner is who holds session id, here or elsewhere; nil if nobody does.
+func (r *Runtime) owner(ctx context.Context, id event.SessionID) (*api.OwnerInfo, error) {
+	all, err := r.Sessions(ctx)
+	for _, s := range all {
+		if s.ID == id {
+			return s.Owner, err
+		}
+	}
+	return nil, err
 }
 
 // before folds into l what opening writes in front of the closers, so that the

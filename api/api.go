@@ -406,11 +406,13 @@ type DamageInfo struct {
 	Why  string `json:"why"`
 }
 
-// RepairPreview compares the two ways out of an open turn (REC-09).
+// RepairPreview compares the two ways out of an open turn (REC-09). Without one
+// there may be records to add all the same, for work that outlived its process.
 type RepairPreview struct {
-	Turn    int               `json:"turn"` // 0: nothing to repair
-	Adds    []json.RawMessage `json:"adds"` // the records that recovery would append
-	Why     []string          `json:"why"`  // one line for each of them
+	Turn    int               `json:"turn"`            // the open turn, 0 if there is none
+	Owner   *OwnerInfo        `json:"owner,omitempty"` // who works in the session now: nothing is left open, nothing is added
+	Adds    []json.RawMessage `json:"adds"`            // the records that recovery would append
+	Why     []string          `json:"why"`             // one line for each of them
 	Cutting Buried            `json:"cutting"`
 }
 

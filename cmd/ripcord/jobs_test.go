@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 
@@ -60,6 +62,26 @@ func TestAJobsLogDoesNotDriveTheTerminal(t *testing.T) {
 	}
 	if want, _ := svc.JobLog(t.Context(), "", ""); piped.String() != want {
 		t.Errorf("a pipe gets %q", piped.String())
+	}
+}
+
+// proves REC-09: what a kept job alone has recovery add is shown, and that there
+// is nothing to cut
+func TestAPreviewWithoutAnOpenTurnShowsWhatIsAdded(t *testing.T) {
+	r, err := event.New(event.JobAdopted{ID: "j1"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var none event.Sum
+	add, _, err := event.Encode(nil, none, &r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	a := &app{out: &sink{w: &out}}
+	a.printPreview("s_1", api.RepairPreview{Adds: []json.RawMessage{add}, Why: []string{"it lives"}})
+	if got := out.String(); !strings.Contains(got, "adds 1 records") || !strings.Contains(got, "job/adopted") || strings.Contains(got, "Cutting") {
+		t.Error(got)
 	}
 }
 

@@ -184,11 +184,18 @@ next opened.`,
 }
 
 func (a *app) printPreview(id event.SessionID, p api.RepairPreview) {
-	if p.Turn == 0 {
+	open := "turn " + itoa(p.Turn) + " of " + string(id) + " is open"
+	switch {
+	case p.Owner != nil:
+		a.print("%s is in use by process %d on %s: nothing to repair, nothing would be added\n", id, p.Owner.PID, oneLine(p.Owner.Host))
+		return
+	case len(p.Adds) == 0:
 		a.print("%s has no open turn: nothing to repair\n", id)
 		return
+	case p.Turn == 0:
+		open = string(id) + " has no open turn, but work that outlived its process"
 	}
-	a.print("turn %d of %s is open. Opening the session adds %d records and removes none:\n", p.Turn, id, len(p.Adds))
+	a.print("%s. Opening the session adds %d records and removes none:\n", open, len(p.Adds))
 	for i, add := range p.Adds {
 		why := ""
 		if i < len(p.Why) {
@@ -199,6 +206,9 @@ func (a *app) printPreview(id event.SessionID, p api.RepairPreview) {
 			what = string(r.Type)
 		}
 		a.print("  + %s  %s\n", pad(what, 18), oneLine(why))
+	}
+	if p.Turn == 0 {
+		return
 	}
 	a.print("Cutting the turn off instead would bury %d records, %d tool results, %d bytes.\n", p.Cutting.Records, p.Cutting.Results, p.Cutting.Bytes)
 }
