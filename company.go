@@ -100,15 +100,21 @@ func (c company) Send(ctx context.Context, call *tool.Call, id event.SessionID, 
 // stopped, which is an interrupted error.
 func attend(ctx context.Context, call *tool.Call, a *agent, limit <-chan time.Time) error {
 	sig := tool.SignalOf(call)
+	var err error
 	select {
 	case <-a.done:
 	case <-limit:
 	case <-sig.Done():
-		return sig.Checkpoint()
+		err = sig.Checkpoint()
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		err = context.Cause(ctx)
 	}
-	return nil
+	select { // its end is taken where it is there, whatever else is (TRN-19)
+	case <-a.done:
+		return nil
+	default:
+		return err
+	}
 }
 
 // known finds a sub-agent that the call's session has started: at work, or as

@@ -86,22 +86,14 @@ func (l *Live) Wait(ctx context.Context, input event.InputID) (turn.Summary, err
 	}
 	l.waiters[input] = append(l.waiters[input], ch)
 	l.mu.Unlock()
-	select {
-	case o := <-ch:
-		return o.sum, o.err
-	case <-ctx.Done():
+	o, err := awaited(ctx, l.gone, ch)
+	if err != nil {
 		l.mu.Lock()
 		l.waiters[input] = slices.DeleteFunc(l.waiters[input], func(c chan outcome) bool { return c == ch })
 		l.mu.Unlock()
-		return turn.Summary{}, context.Cause(ctx)
-	case <-l.gone:
-		select {
-		case o := <-ch:
-			return o.sum, o.err
-		default:
-			return turn.Summary{}, ErrClosed
-		}
+		return turn.Summary{}, err
 	}
+	return o.sum, o.err
 }
 
 // Withdraw takes an input back that waits and is no turn's yet, as a recorded

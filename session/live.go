@@ -163,18 +163,34 @@ func (l *Live) post(ctx context.Context, in func(turn.Token) turn.Input) (post, 
 
 // answered waits for the driver's answer to p, of which there is one.
 func (l *Live) answered(ctx context.Context, p post) (any, error) {
+	a, err := awaited(ctx, l.gone, p.answer)
+	if err != nil {
+		return nil, err
+	}
+	return a.value, a.err
+}
+
+// awaited is [interrupt.Wait] for who waits within a context and while the
+// session lives: what is there is never thrown away, whatever else has ended.
+func awaited[T any](ctx context.Context, gone <-chan struct{}, ch <-chan T) (v T, err error) {
 	select {
-	case a := <-p.answer:
-		return a.value, a.err
-	case <-l.gone:
-		select {
-		case a := <-p.answer:
-			return a.value, a.err
-		default:
-			return nil, ErrClosed
-		}
+	case v = <-ch:
+		return v, nil
+	default:
+	}
+	select {
+	case v = <-ch:
+		return v, nil
+	case <-gone:
+		err = ErrClosed
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		err = context.Cause(ctx)
+	}
+	select {
+	case v = <-ch:
+		return v, nil
+	default:
+		return v, err
 	}
 }
 
