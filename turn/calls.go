@@ -19,7 +19,8 @@ func (s *State) toolNames() string {
 
 // dispatch starts every call that may start now: in request order, an
 // exclusive one alone, concurrent ones side by side up to the cap. It serves
-// sequential, parallel and eager dispatch alike.
+// sequential, parallel and eager dispatch alike. At a call over the budget of
+// calls the turn ends, once those before it have ended.
 func (s *State) dispatch() {
 	busy, exclusive := 0, false
 	for _, c := range s.open.Calls {
@@ -28,9 +29,15 @@ func (s *State) dispatch() {
 			exclusive = exclusive || !s.opts.Tools[c.Name].Concurrent
 		}
 	}
-	for _, c := range s.open.Calls {
+	for i, c := range s.open.Calls {
 		if c.Ended != nil || s.live[c.ID] != notYet {
 			continue
+		}
+		if which := s.tooMany(i); which != "" {
+			if busy == 0 && s.phase == PhaseCalling {
+				s.cut(&How{Outcome: event.TurnBudget, Reason: which})
+			}
+			return
 		}
 		concurrent := s.opts.Tools[c.Name].Concurrent
 		if exclusive || busy >= s.opts.Parallel || (busy > 0 && !concurrent) {
@@ -40,6 +47,22 @@ func (s *State) dispatch() {
 		busy, exclusive = busy+1, !concurrent
 		s.do(Judge{c})
 	}
+}
+
+// budgetCalls is the budget of tool calls, as [guard.Budget.Exceeded] calls it.
+const budgetCalls = "calls"
+
+// tooMany names the budget that the open step's call i is over, "" if none.
+// Calls count in the order in which they were requested, whatever came of them.
+func (s *State) tooMany(i int) string {
+	before := i - len(s.open.Calls) // all of the step's are requested by now
+	switch turn, session := s.budget.Calls, s.opts.Session.Calls; {
+	case turn > 0 && len(s.Turn.Calls)+before >= turn:
+		return budgetCalls
+	case session > 0 && s.Spent.Calls+before >= session:
+		return sessionBudget + budgetCalls
+	}
+	return ""
 }
 
 // judged takes a gate's verdict on a call that waits for it.

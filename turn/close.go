@@ -171,6 +171,8 @@ func (b *booker) result(c *Call) event.CallEnded {
 		return made(event.CallSkipped, TextWaiting, "approval void")
 	case recovery:
 		return made(event.CallSkipped, TextNeverStarted, "crash")
+	case b.how.Outcome == event.TurnBudget && (b.how.Reason == budgetCalls || b.how.Reason == sessionBudget+budgetCalls):
+		return made(event.CallSkipped, TextOverBudget, "budget")
 	default:
 		return made(event.CallSkipped, TextSkipped, "interrupt")
 	}

@@ -151,6 +151,63 @@ func TestABudgetEndsTheTurnBetweenStepsAndSaysWhich(t *testing.T) {
 	}
 }
 
+// proves TRN-11, TOL-08: a call over the bound is not even judged; those within
+// it come to their own end, and the others are answered by what is true of them
+func TestACallOverTheBudgetIsNeverStarted(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts   turn.Options
+		before []string // ids and names of an answer before it
+		calls  []string
+		run    string // what is judged, by when nothing more may be
+		reason string
+	}{
+		"one by one":       {opts: turn.Options{Budget: guard.Budget{Calls: 2}}, calls: []string{"c1", "bash", "c2", "bash", "c3", "bash", "c4", "bash"}, run: "c1 c2", reason: "calls"},
+		"side by side":     {opts: turn.Options{Budget: guard.Budget{Calls: 2}, NoEager: true}, calls: []string{"c1", "read", "c2", "read", "c3", "read", "c4", "bash"}, run: "c1 c2", reason: "calls"},
+		"ahead":            {opts: turn.Options{Budget: guard.Budget{Calls: 2}}, calls: []string{"c1", "read", "c2", "read", "c3", "read"}, run: "c1 c2", reason: "calls"},
+		"of a later step":  {opts: turn.Options{Budget: guard.Budget{Calls: 2}}, before: []string{"b1", "bash"}, calls: []string{"c1", "bash", "c2", "bash"}, run: "b1 c1", reason: "calls"},
+		"of the session":   {opts: turn.Options{Session: guard.Budget{Calls: 2}, Budget: guard.Budget{Calls: 9}}, before: []string{"b1", "bash"}, calls: []string{"c1", "bash", "c2", "bash"}, run: "b1 c1", reason: "session_calls"},
+		"an unknown first": {opts: turn.Options{Budget: guard.Budget{Calls: 2}}, calls: []string{"c1", "nosuch", "c2", "bash", "c3", "bash"}, run: "c2", reason: "calls"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, c.opts)
+			d.submit("go")
+			var run []string
+			serve := func() {
+				for n := -1; n != len(run); {
+					n = len(run)
+					for _, j := range all[turn.Judge](d.effects)[n:] {
+						run = append(run, string(j.Call.ID))
+					}
+					for _, id := range run[n:] { // it fails where the turn is over before
+						d.ran(event.CallID(id))
+					}
+				}
+			}
+			if c.before != nil {
+				d.calls(c.before...)
+				serve()
+			}
+			d.calls(c.calls...)
+			serve()
+			if got := strings.Join(run, " "); got != c.run {
+				t.Errorf("%q were judged, want %q", got, c.run)
+			}
+			if end := d.ending(); end.Outcome != event.TurnBudget || end.Reason != c.reason {
+				t.Errorf("ended %+v", end)
+			}
+			for id, e := range results(t, d.recs) {
+				switch ran := slices.Contains(run, string(id)); {
+				case ran && e.Outcome == event.CallFinished, e.Outcome == event.CallInvalid:
+				case ran || e.Outcome != event.CallSkipped || e.Content.Text() != turn.TextOverBudget || !e.Synthetic || e.Cause != "budget":
+					t.Errorf("%s: %+v", id, e)
+				}
+			}
+			paired(t, d.recs)
+			d.valid()
+		})
+	}
+}
+
 // proves TRN-11: a turn whose answer needs no calls is not cut at its budget
 func TestTheBudgetsLastStepMayBeTheAnswer(t *testing.T) {
 	d := newDesk(t, turn.Options{Budget: guard.Budget{Steps: 1}})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/guard"
 	"github.com/ripcord-go/ripcord/model/scripted"
 	"github.com/ripcord-go/ripcord/turn"
 )
@@ -64,6 +65,8 @@ func (w *world) record(r *event.Record) {
 	}
 	p, _ := r.Body()
 	switch p := p.(type) {
+	case event.CallStarted:
+		w.bounded()
 	case event.CompactionStarted:
 		w.see.before, w.see.trying = slices.Clone(w.s.History), true
 	case event.CompactionSummary:
@@ -87,6 +90,19 @@ func (w *world) record(r *event.Record) {
 		if n, wake := w.see.wakes[p.Input]; wake && p.Kind == event.TurnWake && p.RetryOf == 0 && w.see.stopped[n] {
 			w.fail("turn %d wakes the model for turn %d, which a person stopped", r.Turn, n)
 		}
+	}
+}
+
+// bounded checks that no more calls start than the budgets have room for.
+func (w *world) bounded() {
+	n := 0
+	for _, c := range w.s.Turn.Calls {
+		if c.Started {
+			n++
+		}
+	}
+	if turn, all := w.opts.Budget.Calls, w.opts.Session.Calls; turn > 0 && n > turn || all > 0 && len(w.see.began) > all {
+		w.fail("call %d of the turn, %d of the session starts: %d and %d may", n, len(w.see.began), turn, all)
 	}
 }
 
@@ -314,7 +330,7 @@ func (w *world) recoverable(n int) {
 // was.
 func (w *world) retried() {
 	n := w.s.RetryPoint()
-	if n == 0 || w.opts.Session.Steps > 0 || w.s.Turn.Kind == event.TurnCompact {
+	if n == 0 || w.opts.Session != (guard.Budget{}) || w.s.Turn.Kind == event.TurnCompact {
 		return
 	}
 	w.tell(turn.Clear{By: "p"})

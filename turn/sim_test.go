@@ -101,6 +101,10 @@ func wild(seed uint64) turn.Options {
 		o.Guards.OnStall, o.Guards.OnLoop, o.Guards.OnCalls = guard.Warn, guard.Warn, guard.Warn
 	case 7:
 		o.Guards.NoWake = true
+	case 8:
+		o.Budget.Calls = 1 + int(seed%4)
+	case 9:
+		o.Session.Calls = 1 + int(seed%6)
 	}
 	return o
 }

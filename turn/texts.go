@@ -22,6 +22,9 @@ const (
 	// TextWaiting answers a call whose approval nobody had given or refused.
 	TextWaiting = "This call was waiting for approval when the turn ended. It never ran and it was not refused. Ask for it again if it is still needed."
 
+	// TextOverBudget answers a call that the budget of calls had no room for.
+	TextOverBudget = "This call was not run: the limit on tool calls was reached before it. Nothing of it ran. Ask for it again if it is still needed."
+
 	// TextUnknown answers a call that had started when the runtime died.
 	TextUnknown = "The outcome of this call is unknown: it had started when the runtime died, and no result was recorded. It may have done all, part or none of its work. Do not retry blindly. Repeat it only if it is read-only or safe to run twice; otherwise check the state of the outside first, or ask the user."
 
