@@ -152,13 +152,16 @@ func TestWhatACommandPrintedBeforeItsRecordIsTold(t *testing.T) {
 // The same at a moment when a command runs: it is found, ended, and what it had
 // printed is told.
 //
-// proves B015, REC-04, REC-07, PRC-04, TOL-07
+// proves B015, PRC-01, REC-04, REC-07, PRC-04, TOL-07
 func TestACommandThatADeathLeftRunningIsEndedAndCalledUnknown(t *testing.T) {
 	b := newBench(t, answers(bash("c1", "echo $$ >pids; echo half of it; sleep 300")+"finish tool")+"\ndefault\ntext Well.\nfinish stop\n", withBash(t))
 	b.submit("go")
 	b.until("it runs and is recorded", func() bool {
 		return b.recorded(event.TypeProcessStarted) == 1 && len(b.pids("pids")) == 1 && bytes.Contains(b.spool("c1.out"), []byte("half of it"))
 	})
+	if jobs := b.jobs(); len(jobs) != 1 || jobs[0].Owner != "call" || jobs[0].ID != "c1" || jobs[0].Call != "c1" || len(jobs[0].PIDs) == 0 || jobs[0].Started.IsZero() {
+		t.Errorf("what runs: %+v", jobs)
+	}
 	// The next process finds what this one had written; this one is not dead, so
 	// its folder is copied as a death at this moment would leave it.
 	copied := b.copied()

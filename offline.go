@@ -264,7 +264,7 @@ func (r *Runtime) Jobs(ctx context.Context, id event.SessionID) ([]api.JobInfo, 
 	}
 	out := []api.JobInfo{}
 	for _, j := range l.Jobs {
-		info := api.JobInfo{ID: j.ID, Session: id, Call: j.Call, Command: j.Command, PIDs: list(j.PIDs), State: event.JobRunning, Started: j.At, Keep: j.Keep}
+		info := api.JobInfo{ID: j.ID, Session: id, Owner: "job", Call: j.Call, Command: j.Command, PIDs: list(j.PIDs), State: event.JobRunning, Started: j.At, Keep: j.Keep}
 		if e := j.Ended; e != nil {
 			info.State, info.ExitCode = e.State, e.ExitCode
 			if e.Signal != "" {
@@ -275,7 +275,7 @@ func (r *Runtime) Jobs(ctx context.Context, id event.SessionID) ([]api.JobInfo, 
 		}
 		out = append(out, info)
 	}
-	out = append(out, hooksOf(l, recs, id)...)
+	out = append(out, othersOf(l, recs, id)...)
 	if _, err := r.get(id); err == nil && l.Header.Parent == "" && r.cfg.Processes != nil {
 		for _, p := range r.cfg.Processes() {
 			p.Session = id
@@ -285,17 +285,25 @@ func (r *Runtime) Jobs(ctx context.Context, id event.SessionID) ([]api.JobInfo, 
 	return out, nil
 }
 
-// hooksOf lists the hooks that run, as their processes are recorded.
-func hooksOf(l *turn.Ledger, recs []event.Record, id event.SessionID) (out []api.JobInfo) {
+// othersOf lists the calls and hooks that run, as their processes are recorded.
+// The tree of a call that became a job is the job's.
+func othersOf(l *turn.Ledger, recs []event.Record, id event.SessionID) (out []api.JobInfo) {
+	jobs := map[string]bool{}
+	for _, j := range l.OpenJobs() {
+		jobs[string(j.ID)], jobs[string(j.Tree())] = true, true
+	}
 	for _, p := range l.Procs {
-		if p.Owner != "hook" {
+		if p.Owner != "hook" && p.Owner != "call" || jobs[p.ID] {
 			continue
 		}
 		pids := proc.Find(p).PIDs
 		if len(pids) == 0 {
 			continue // what is left of it is for recovery to say
 		}
-		info := api.JobInfo{ID: event.JobID(p.ID), Session: id, Command: p.Command, PIDs: pids, State: event.JobRunning}
+		info := api.JobInfo{ID: event.JobID(p.ID), Session: id, Owner: p.Owner, Command: p.Command, PIDs: pids, State: event.JobRunning}
+		if p.Owner == "call" {
+			info.Call = event.CallID(p.ID)
+		}
 		for i := range recs {
 			if recs[i].Type != event.TypeProcessStarted {
 				continue

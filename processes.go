@@ -47,7 +47,7 @@ func (ps *Processes) List() (out []api.JobInfo) {
 		if len(pids) == 0 { // where nothing can be looked for
 			pids = []int{p.PID}
 		}
-		out = append(out, api.JobInfo{ID: event.JobID(p.ID), Command: p.Owner + " " + p.ID + ": " + p.Command, PIDs: pids,
+		out = append(out, api.JobInfo{ID: event.JobID(p.ID), Owner: p.Owner, Command: p.Owner + " " + p.ID + ": " + p.Command, PIDs: pids,
 			State: event.JobRunning, Started: p.at})
 	}
 	return out

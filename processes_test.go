@@ -1,6 +1,7 @@
 package ripcord_test
 
 import (
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -62,6 +63,9 @@ func TestAHooksProcessIsSeenRecordedAndRecovered(t *testing.T) {
 	jobs := b.jobs()
 	if len(jobs) != 1 || !strings.HasPrefix(jobs[0].Command, "hook guard: ") || len(jobs[0].PIDs) == 0 || jobs[0].Started.IsZero() {
 		t.Errorf("%+v", jobs)
+	}
+	if text, err := json.Marshal(jobs); err != nil || !strings.Contains(string(text), `"owner":"hook"`) || !strings.Contains(string(text), `"call":null`) {
+		t.Errorf("%s, %v", text, err)
 	}
 
 	copied := b.copied() // what a death would leave now

@@ -365,11 +365,12 @@ type OwnerInfo struct {
 	Host string `json:"host"`
 }
 
-// JobInfo is a line of IFC-12's list.
+// JobInfo is a line of IFC-12's list: a job, or another process while it runs.
 type JobInfo struct {
 	ID       event.JobID     `json:"id"`
 	Session  event.SessionID `json:"session"`
-	Call     event.CallID    `json:"call"`
+	Owner    string          `json:"owner"` // "job", "call", "hook", "mcp": as the journal names it
+	Call     event.CallID    `json:"call"`  // where it came from; null in JSON, if from no call
 	Command  string          `json:"command"`
 	PIDs     []int           `json:"pids"`
 	State    event.JobState  `json:"state"`
@@ -377,6 +378,19 @@ type JobInfo struct {
 	Signal   *string         `json:"signal"`
 	Started  time.Time       `json:"started"`
 	Keep     bool            `json:"keep"`
+}
+
+// MarshalJSON writes what there is none of as null.
+func (j JobInfo) MarshalJSON() ([]byte, error) {
+	type plain JobInfo
+	out := struct {
+		plain
+		Call *event.CallID `json:"call"`
+	}{plain: plain(j)}
+	if j.Call != "" {
+		out.Call = &j.Call
+	}
+	return json.Marshal(out)
 }
 
 // VerifyReport is IFC-12's `log verify`.

@@ -17,8 +17,8 @@ import (
 func jobsCmd(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "jobs", Short: "List, read and kill background processes of sessions",
-		Long: `List, read and kill background processes of sessions. The list has hooks and
-servers of tools too, while they run. JOB is an id as the list
+		Long: `List, read and kill background processes of sessions. The list has calls,
+hooks and servers of tools too, while they run, and says whose each is. JOB is an id as the list
 shows it; where two sessions have a job of that name, SESSION/JOB.`,
 		Example: "  ripcord jobs list\n  ripcord jobs logs j1\n  ripcord jobs kill s_01/j1",
 	}
@@ -80,7 +80,7 @@ func jobsList(a *app) *cobra.Command {
 				return nil
 			}
 			for _, j := range all {
-				a.print("%s  %s  %-7s  pids %s  %s\n", j.ID, j.Session, j.State, pids(j.PIDs), clip(j.Command, 60))
+				a.print("%s  %s  %-4s  %-7s  pids %s  %s\n", j.ID, j.Session, oneLine(j.Owner), j.State, pids(j.PIDs), clip(j.Command, 60))
 			}
 			if len(all) == 0 {
 				a.say("there are no jobs")
@@ -101,6 +101,14 @@ func pids(ps []int) string {
 		out = append(out, itoa(p))
 	}
 	return strings.Join(out, ",")
+}
+
+// ownerWord is what belongs to an owner in plain words.
+func ownerWord(owner string) string {
+	if owner == "mcp" {
+		return "server of tools"
+	}
+	return oneLine(owner)
 }
 
 // eachHolder visits the jobs of every session, or of the one named: over the
@@ -194,6 +202,9 @@ func (a *app) findJob(ctx context.Context, svc api.Service, name string) (j api.
 		return j, nil, nil, usagef(fmt.Sprintf("name its session too: %s/%s", all[0].job.Session, id), "%d sessions have a job %s", len(all), id)
 	}
 	j, holder = all[0].job, all[0].holder
+	if j.Owner != "" && j.Owner != "job" { // it has no output of its own, and ends with what it belongs to
+		return j, nil, nil, usagef(fmt.Sprintf("`ripcord interrupt %s` stops what the session does", j.Session), "%s is no job but a %s that runs", id, ownerWord(j.Owner))
+	}
 	done = func() {}
 	if c, ok := holder.(*remote.Client); ok {
 		done = c.Close
