@@ -9,7 +9,7 @@ import (
 )
 
 // ended is what is printed at a turn's end: one quiet line when it completed,
-// else the card of TUI-02.
+// else the card of TUI-02 without its last row, see onward.
 func (c *chat) ended(now time.Time, e ending) block {
 	took := ""
 	if d := now.Sub(c.turn.from); d > 0 && !c.turn.from.IsZero() {
@@ -62,11 +62,23 @@ func (c *chat) ended(now time.Time, e ending) block {
 		}
 		out = append(out, row("", counted(n, "message")+" dropped unrun · ↑ brings them back"))
 	}
-	if c.wayOn = c.ways(e); c.loading {
-		return lines(out...)
-	}
-	return lines(append(out, c.wayOn)...)
+	c.wayOn = c.ways(e) // printed where it is known what stands in the line
+	return lines(out...)
 }
+
+// onward is the card's last row. Its letters are keys on an empty line alone, so
+// that with a text in the line the way to them is said.
+func (c *chat) onward() []effect {
+	if !c.lettered() || c.draft == "" || c.lines {
+		return c.print(lines(c.wayOn))
+	}
+	return c.print(lines("  enter sends the line, or ctrl+c, then " + strings.TrimSpace(strings.TrimSuffix(c.wayOn, orType))))
+}
+
+// lettered reports whether the card's last row names keys.
+func (c *chat) lettered() bool { return strings.HasPrefix(c.wayOn, "  [c]") }
+
+const orType = "   or just type"
 
 // ways are the ways on from a card; only those that hold.
 func (c *chat) ways(e ending) string {
@@ -76,11 +88,11 @@ func (c *chat) ways(e ending) string {
 	case e.reason == "NOW_PRIORITY_INPUT":
 		return quiet("  your message is next")
 	case !c.retryable:
-		return "  [c]ontinue   or just type"
+		return "  [c]ontinue" + orType
 	case e.outcome == event.TurnInterrupted:
-		return "  [c]ontinue from what is known   [r]etry from the start (what ran is not undone)   [e]dit first   or just type"
+		return "  [c]ontinue from what is known   [r]etry from the start (what ran is not undone)   [e]dit first" + orType
 	}
-	return "  [c]ontinue   [r]etry from the start of this turn   [e]dit and retry   or just type"
+	return "  [c]ontinue   [r]etry from the start of this turn   [e]dit and retry" + orType
 }
 
 func row(name, text string) string { return fmt.Sprintf("  %-8s %s", short(name, 12), text) }

@@ -509,8 +509,8 @@ func TestAnEndIsToldOnce(t *testing.T) {
 		if p.c.phase != idle || p.c.result == nil || !p.c.onTop {
 			t.Errorf("phase %v, result %v", p.c.phase, p.c.result)
 		}
-		if shown != 1 {
-			t.Errorf("%d blocks printed, want the card alone", shown)
+		if shown != 2 {
+			t.Errorf("%d blocks printed, want the card and its last row alone", shown)
 		}
 	}
 }

@@ -194,7 +194,11 @@ func (c *chat) wasLooked(in looked) []effect {
 	if in.end == 0 {
 		return out
 	}
-	return append(out, c.handBack(in.restore)...)
+	out = append(out, c.handBack(in.restore)...)
+	if c.onTop && c.lettered() && c.phase == idle && in.end == c.turn.no { // its card still waits for its last row
+		out = append(out, c.onward()...)
+	}
+	return out
 }
 
 // handBack says on the card what is held behind a turn, and puts it into the
@@ -216,12 +220,12 @@ func (c *chat) handBack(restore bool) []effect {
 	if len(rows) == 0 {
 		return nil
 	}
-	out := c.print(lines(append(rows, row("", c.heldLine()))...))
+	var lend []effect
 	if len(back.ids) > 0 {
-		out = append(out, c.join(back))
-		out = append(out, c.say(counted(len(back.ids), "text")+" back in the line: enter sends, ctrl+c leaves them held")...)
+		lend = append(lend, c.join(back)) // first: the row below says how it stands then
+		lend = append(lend, c.say(counted(len(back.ids), "text")+" back in the line: enter sends, ctrl+c leaves them held")...)
 	}
-	return out
+	return append(c.print(lines(append(rows, row("", c.heldLine()))...)), lend...)
 }
 
 // both is one message of two, a blank line between their words.

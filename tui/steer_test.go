@@ -101,14 +101,20 @@ func TestWhatWaitedComesBackToTheLineAndStaysHeld(t *testing.T) {
 
 // proves B043, B049: a line that is put away leaves its texts held, says so with
 // the keys that go on and drop, and brings them back with itself
+// proves TUI-02: the card offers its letters with the way to them
 func TestAClearedLineLeavesItsTextsHeld(t *testing.T) {
 	for _, away := range []string{"ctrl+c", "esc", "emptied"} {
 		p := newPlayer(t)
 		p.runs(1, "i_1", "one")
 		p.queued("i_2", "delete build", event.PriorityNext)
 		p.key("esc")
-		p.stops(1)
-		p.step(held("i_2"))
+		if card := p.shown(func() { p.stops(1) }); !strings.Contains(card, "Stopped by you") || strings.Contains(card, "[c]ontinue") {
+			t.Errorf("letters are offered before it is known what stands in the line:\n%s", card)
+		}
+		if card := p.shown(func() { p.step(held("i_2")) }); !strings.Contains(card, "1 held · enter sends the line in their place") ||
+			!strings.HasSuffix(card, "enter sends the line, or ctrl+c, then [c]ontinue   [r]etry from the start of this turn   [e]dit and retry") {
+			t.Errorf("card:\n%s", card)
+		}
 		if away == "emptied" {
 			p.step(typed{""})
 		} else {
@@ -145,8 +151,8 @@ func TestWhatAnInterruptDoesToTheQueueIsASetting(t *testing.T) {
 	p.is(idle, "look 1 restore=false")
 	in := held("i_2")
 	in.restore = false
-	p.step(in)
-	if p.c.draft != "" || !strings.Contains(p.rows(), "held: push") {
+	card := p.shown(func() { p.step(in) })
+	if p.c.draft != "" || !strings.Contains(p.rows(), "held: push") || !strings.Contains(card, "\n  [c]ontinue") || !p.c.bound("c", "", true, true) {
 		t.Errorf("draft %q, rows:\n%s", p.c.draft, p.rows())
 	}
 
@@ -157,7 +163,7 @@ func TestWhatAnInterruptDoesToTheQueueIsASetting(t *testing.T) {
 	p.key("esc")
 	p.is(stopping, "interrupt i_1 turn=0 force=false keep=false")
 	p.rec(0, "", event.InboxDropped{ID: "i_2", Why: "canceled"})
-	card := unstyled(strings.Join(p.c.ended(p.now, ending{outcome: event.TurnAborted}).lines, "\n"))
+	card = unstyled(strings.Join(p.c.ended(p.now, ending{outcome: event.TurnAborted}).lines, "\n"))
 	if !strings.Contains(card, "1 message dropped unrun") || !strings.Contains(card, "push") {
 		t.Errorf("card:\n%s", card)
 	}
@@ -368,9 +374,9 @@ func TestAPromptThatCameBackIsAskedAgain(t *testing.T) {
 		p := newPlayer(t)
 		p.runs(1, "i_1", "one")
 		p.key("esc")
-		p.stops(1)
-		if p.c.draft != "one" {
-			t.Fatalf("draft %q", p.c.draft)
+		card := p.shown(func() { p.stops(1) })
+		if p.c.draft != "one" || !strings.Contains(card, "ctrl+c, then [c]ontinue") {
+			t.Fatalf("draft %q, card:\n%s", p.c.draft, card)
 		}
 		p.write(typed)
 		p.key("enter")
@@ -385,10 +391,12 @@ func TestAWakeIsShownAsOne(t *testing.T) {
 	p.rec(1, "", event.GuardWake{Count: 1, Notice: "n"})
 	p.rec(0, "", event.InboxAccepted{ID: "i_wake_1", Kind: event.TurnWake, By: "guard:stall", Input: event.UserInput{Content: event.TextOf("<system-reminder>\nYour last message was cut\n</system-reminder>")}})
 	e := ending{outcome: event.TurnStalled, err: &event.Failure{Message: "nothing came for 30.1 s, 30806 characters into the arguments"}}
-	if card := unstyled(strings.Join(p.c.ended(p.now, e).lines, "\n")); !strings.Contains(card, "30806 characters") || strings.Contains(card, "[c]ontinue") {
+	if card := unstyled(strings.Join(p.c.ended(p.now, e).lines, "\n")); !strings.Contains(card, "30806 characters") {
 		t.Errorf("card:\n%s", card)
 	}
-	p.rec(1, "", event.TurnEnded{Outcome: event.TurnStalled})
+	if card := p.shown(func() { p.rec(1, "", event.TurnEnded{Outcome: event.TurnStalled}) }); !strings.Contains(card, "the stall guard has the model try") || strings.Contains(card, "[c]ontinue") {
+		t.Errorf("card:\n%s", card)
+	}
 	p.rec(2, "", event.TurnStarted{Kind: event.TurnWake, Input: "i_wake_1"})
 	shown := p.shown(func() { p.rec(2, "", event.InboxClaimed{ID: "i_wake_1"}) })
 	if !strings.Contains(shown, "woken by the stall guard") || !strings.Contains(shown, "was cut") || strings.Contains(shown, "system-reminder") {

@@ -506,7 +506,13 @@ func (c *chat) turnEnded(now time.Time, no int, e ending) []effect {
 	if c.loading {
 		return out
 	}
-	if len(c.inbox) > 0 && e.outcome != event.TurnCompleted {
+	switch {
+	case e.outcome == event.TurnCompleted:
+		return out
+	case len(c.inbox) > 0:
+		if !c.lettered() { // it holds whatever comes back to the line
+			out = append(out, c.onward()...)
+		}
 		return append(out, look{c.turn.no, e.who == who && e.reason == "USER_SIGINT" && c.onInterrupt == Restore && !c.lines})
 	}
 	if nothing && e.outcome == event.TurnAborted && c.line().blank() && len(c.sends) == 0 && c.turn.prompt != "" && !c.lines {
@@ -514,7 +520,7 @@ func (c *chat) turnEnded(now time.Time, no int, e ending) []effect {
 		out = append(out, c.load(message{text: c.turn.prompt, pics: c.turn.pics}))
 		out = append(out, c.say("nothing had come yet: your text is back in the line; sent as it is it is asked again")...)
 	}
-	return out
+	return append(out, c.onward()...)
 }
 
 // print shows a block for good; while history is read it is kept back.
