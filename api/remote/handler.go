@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"net/http"
@@ -15,8 +16,9 @@ import (
 
 // Handler serves svc. It may be used by many connections at once; a
 // connection's end cancels the context of its own call alone. It checks no
-// credentials: who may connect is the listener's affair.
-func Handler(svc api.Service) http.Handler {
+// credentials: who may connect is the listener's affair. faults are told of a
+// call that panicked, with its stack, on that call's goroutine.
+func Handler(svc api.Service, faults ...func(error)) http.Handler {
 	mux := http.NewServeMux()
 	sessionMethods(mux, svc)
 	turnMethods(mux, svc)
@@ -27,7 +29,7 @@ func Handler(svc api.Service) http.Handler {
 		fail(w, &api.Error{Code: "unsupported", Message: "no such method: " + r.Method + " " + r.URL.Path,
 			Hint: "use the same version of ripcord on both sides"})
 	})
-	return contained(mux)
+	return contained(mux, faults)
 }
 
 func sessionMethods(mux *http.ServeMux, svc api.Service) {
@@ -218,7 +220,7 @@ func fail(w http.ResponseWriter, err error) {
 
 // contained keeps a panic of one call from taking the process down: it may
 // hold turns that have nothing to do with that call.
-func contained(next http.Handler) http.Handler {
+func contained(next http.Handler, faults []func(error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			p := recover()
@@ -228,8 +230,12 @@ func contained(next http.Handler) http.Handler {
 			if p == http.ErrAbortHandler {
 				panic(p)
 			}
-			fail(w, &api.Error{Code: event.FailInternal, Message: "the method " + r.URL.Path + " failed inside; this is a bug",
-				Hint: "see the log of the process that serves it", Err: errors.New(string(debug.Stack()))})
+			e := &api.Error{Code: event.FailInternal, Message: "the method " + r.URL.Path + " failed inside; this is a bug"}
+			for _, fault := range faults {
+				e.Hint = "see what the process that serves it says"
+				fault(fmt.Errorf("%s: %v\n%s", r.URL.Path, p, debug.Stack()))
+			}
+			fail(w, e)
 		}()
 		next.ServeHTTP(w, r)
 	})

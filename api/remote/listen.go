@@ -98,10 +98,10 @@ func (l *listener) Close() error {
 
 // Serve answers on l with svc until ctx ends, then closes l and every
 // connection, and returns when all of its goroutines have ended. The error is
-// nil after an end by ctx.
-func Serve(ctx context.Context, l net.Listener, svc api.Service) error {
+// nil after an end by ctx. faults are those of [Handler].
+func Serve(ctx context.Context, l net.Listener, svc api.Service, faults ...func(error)) error {
 	srv := &http.Server{
-		Handler:           Handler(svc),
+		Handler:           Handler(svc, faults...),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,

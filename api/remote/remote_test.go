@@ -143,6 +143,18 @@ func TestAPanicOfOneCallIsAnErrorAndTheServerLivesOn(t *testing.T) {
 	if got, err := c.Interrupt(bg(t), api.InterruptRequest{Session: "s"}); err != nil || got.Noop != "idle" {
 		t.Errorf("after the panic: %+v, %v", got, err)
 	}
+	for _, told := range []bool{false, true} { // nobody is sent to look where nothing is said
+		var heard error
+		faults := []func(error){func(err error) { heard = err }}
+		if !told {
+			faults = nil
+		}
+		w := httptest.NewRecorder()
+		remote.Handler(stub{}, faults...).ServeHTTP(w, httptest.NewRequest("POST", "/v1/kill_job", strings.NewReader(`{"session":"s","job":"j"}`)))
+		if hint := !strings.Contains(w.Body.String(), `"hint":""`); hint != told || told && (heard == nil || !strings.Contains(heard.Error(), "goroutine")) {
+			t.Errorf("told %v: %s, heard %v", told, w.Body, heard)
+		}
+	}
 }
 
 // proves IFC-03, IFC-13: a record's bytes are not touched on the way, whatever

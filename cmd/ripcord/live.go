@@ -76,7 +76,7 @@ func (l *live) serve(id event.SessionID) error {
 	l.ports[id] = p
 	go func() {
 		defer close(p.done)
-		if err := remote.Serve(ctx, ln, l); err != nil {
+		if err := remote.Serve(ctx, ln, l, func(fault error) { l.say("a call from another process failed inside; this is a bug: %v", fault) }); err != nil {
 			l.say("the control socket of %s failed: %v", id, err)
 		}
 	}()

@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ripcord-go/ripcord/event"
 	"github.com/ripcord-go/ripcord/journal"
 )
@@ -111,7 +113,8 @@ func readOwner(f File) (o event.Owner) {
 
 // alive reports whether the named process is known to run on this machine.
 func (s *Store) alive(o event.Owner) bool {
-	return o.PID > 0 && o.Host == s.self.Host && o.Boot == s.self.Boot && o.Start == startTime(o.PID)
+	return o.PID > 0 && o.Host == s.self.Host && o.Boot == s.self.Boot && o.Start == startTime(o.PID) &&
+		!errors.Is(unix.Kill(o.PID, 0), unix.ESRCH) // where a start time is not known, this is all that is
 }
 
 // owner returns who holds the session, nil if nobody does.
