@@ -17,7 +17,7 @@ import (
 
 const (
 	evidenceText = 16 << 10               // caught output that recovery puts into a record, bytes
-	lastWord     = 300 * time.Millisecond // for a guardian to write down how it ended its tree
+	lastWord     = 2 * time.Second        // for a guardian to write down how it ended its tree
 	fileGrain    = 2 * time.Second        // by as much a change may be dated too early: that of the coarsest file system
 )
 
