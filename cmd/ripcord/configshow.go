@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ripcord-go/ripcord/config"
+	"github.com/ripcord-go/ripcord/model"
 )
 
 func configCmd(a *app) *cobra.Command {
@@ -32,11 +34,12 @@ runs on this machine. RIPCORD_STALL_GUARD=0 keeps a stall from waking the model.
 			if err != nil {
 				return err
 			}
+			entries := a.chosen(set)
 			if asJSON {
-				a.out.write(line(shownSettings(set)))
+				a.out.write(line(shownSettings(set, entries)))
 				return nil
 			}
-			a.printSettings(set, origin)
+			a.printSettings(set, entries, origin)
 			return nil
 		}),
 	}
@@ -56,12 +59,42 @@ func (a *app) inForce(quiet bool) (*config.Settings, error) {
 	return a.settings(cwd, quiet)
 }
 
-func (a *app) printSettings(set *config.Settings, origin bool) {
+// chosen are the settings with what follows from them where nobody set a value:
+// a usual key alone names the provider, its address and its model. No server is
+// asked.
+func (a *app) chosen(set *config.Settings) []config.Entry {
+	entries := slices.Clone(set.Entries())
+	c, err := model.Choose(set.Value, a.modelChoice(), false, model.Peers{})
+	if err != nil || c.Provider == model.Scripted { // whoever asks a model is told; a script needs nothing
+		return entries
+	}
+	for i := range entries {
+		e := &entries[i]
+		if e.Value != "" || e.Origin.Layer != config.Default {
+			continue
+		}
+		switch e.Key {
+		case "provider":
+			e.Value, e.Why = c.Provider, c.Why
+		case "base_url":
+			e.Value = c.BaseURL
+		case "model":
+			e.Value = c.Model
+		case "api_key":
+			if e.Value = config.Secret(c.Key).String(); c.Key != "" {
+				e.Origin = config.Origin{Layer: config.Environment, Name: c.KeyVar}
+			}
+		}
+	}
+	return entries
+}
+
+func (a *app) printSettings(set *config.Settings, entries []config.Entry, origin bool) {
 	wide := 0
-	for _, e := range set.Entries() {
+	for _, e := range entries {
 		wide = min(max(wide, len(e.Key)), 40)
 	}
-	for _, e := range set.Entries() {
+	for _, e := range entries {
 		value := oneLine(e.Value)
 		if value == "" {
 			value = "-"
@@ -118,9 +151,9 @@ func shownOf(p config.ProjectState) shownProject {
 	return shownProject{p.Folder.Dir, p.Trust, p.Hash, p.Why, shownKeys(p.Needs)}
 }
 
-func shownSettings(set *config.Settings) any {
+func shownSettings(set *config.Settings, entries []config.Entry) any {
 	values := []shownEntry{}
-	for _, e := range set.Entries() {
+	for _, e := range entries {
 		values = append(values, shownEntry{e.Key, e.Value, shown(e.Origin), e.Why})
 	}
 	return struct {
