@@ -25,5 +25,9 @@ func (e *DamagedError) Error() string {
 }
 
 func (e *FutureError) Error() string {
-	return fmt.Sprintf("session %s was written by a newer version (format %d, requires %v): upgrade ripcord, or read the raw file %s", e.ID, e.Version, e.Requires, e.Path)
+	requires := ""
+	if len(e.Requires) > 0 {
+		requires = ", requires " + strings.Join(e.Requires, " ")
+	}
+	return fmt.Sprintf("session %s was written by a newer version (format %d%s): upgrade ripcord, or read the raw file %s", e.ID, e.Version, requires, e.Path)
 }

@@ -267,3 +267,13 @@ func FuzzScan(f *testing.F) {
 		}
 	})
 }
+
+// proves LOG-05: a newer journal is refused with what it needs, and no word about
+// what it does not
+func TestAJournalOfANewerVersionIsRefusedInPlainWords(t *testing.T) {
+	plain := (&journal.FutureError{ID: "s_1", Version: 2, Path: "p"}).Error()
+	needs := (&journal.FutureError{ID: "s_1", Version: 2, Path: "p", Requires: []string{"a", "b"}}).Error()
+	if !strings.Contains(plain, "(format 2):") || !strings.Contains(needs, "(format 2, requires a b):") {
+		t.Errorf("%q\n%q", plain, needs)
+	}
+}
