@@ -304,7 +304,7 @@ func (s *State) progress() {
 	default:
 		loop := s.circling()
 		s.emit(event.StepEnded{}, "")
-		if loop != nil && !s.tellOnce(loop.text()) {
+		if loop != nil && !s.tellOnce(loop.text(), false) {
 			f := event.Failure{Code: event.FailLoop, Message: loop.text(), Hint: "`guards.calls` switches the guard or sets its numbers"}
 			s.wind(&How{Outcome: event.TurnLooped, Reason: loop.Calls.Kind, Error: &f})
 			return

@@ -53,7 +53,7 @@ func TestALoopIsToldOnceAndThenEndsTheTurn(t *testing.T) {
 	}
 	got := d.texts()
 	notice := got[len(got)-1]
-	if !strings.Contains(notice, "harbour") || !strings.Contains(notice, "times in a row") || !strings.HasPrefix(notice, "user: <system-reminder>") {
+	if !strings.Contains(notice, "harbour") || !strings.Contains(notice, " times in a row. It was stopped there. Go on ") || !strings.HasPrefix(notice, "user: <system-reminder>") {
 		t.Errorf("told %q", notice)
 	}
 	if n := strings.Count(strings.Join(got[:len(got)-1], " "), "harbour"); n > 8 {
@@ -228,6 +228,9 @@ func (d *desk) polls(n int, tool string, result func(i int) string) (steps int) 
 			d.t.Fatal(err)
 		}
 		if got := d.texts(); strings.Contains(got[len(got)-1], "same call had the same result") {
+			if told := got[len(got)-1]; !strings.Contains(told, "). Go on ") || strings.Contains(told, "stopped") {
+				d.t.Errorf("of calls that ended: %q", told)
+			}
 			return i + 1
 		}
 	}

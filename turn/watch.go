@@ -390,7 +390,7 @@ func (s *State) repeated(at *loopAt) {
 	if content := assemble(s.open, true).content(); speaks(content) {
 		s.emit(event.AssistantMessage{Attempt: s.open.Attempt, Content: content, Finish: event.FinishRepeat, Partial: true}, "")
 	}
-	if !s.tellOnce(at.text()) {
+	if !s.tellOnce(at.text(), true) {
 		s.cut(&How{Outcome: event.TurnLooped, Reason: at.Channel, Error: &f})
 		return
 	}
@@ -399,13 +399,17 @@ func (s *State) repeated(at *loopAt) {
 }
 
 // tellOnce has the model told of a loop at the next step; it reports false when
-// it was told before.
-func (s *State) tellOnce(text string) bool {
+// it was told before. cut says that an answer was stopped there.
+func (s *State) tellOnce(text string, cut bool) bool {
 	s.watch.loops++
 	if s.watch.loops > 1 {
 		return false
 	}
-	s.watch.notices = append(s.watch.notices, reminder(untagged(text)+" It was stopped there. Go on without repeating it, or say what keeps you from it."))
+	said := untagged(text) + "."
+	if cut {
+		said += " It was stopped there."
+	}
+	s.watch.notices = append(s.watch.notices, reminder(said+" Go on without repeating it, or say what keeps you from it."))
 	return true
 }
 
