@@ -74,6 +74,9 @@ func TestAHookBeforeASummaryFailsClosed(t *testing.T) {
 			if sum.Outcome != c.want || c.code != "" && (sum.Error == nil || sum.Error.Code != c.code) {
 				t.Errorf("%+v, %v", sum, sum.Error)
 			}
+			if name == "it blocks" && !strings.HasSuffix(sum.Error.Message, "hook:mine did not let the context be summarized: not today") {
+				t.Errorf("told %q", sum.Error.Message)
+			}
 			if m := h.at(gate.PreCompact); len(m) != 1 || m[0].Reason != "command" || m[0].Turn != 2 {
 				t.Errorf("told %+v", m)
 			}

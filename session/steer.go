@@ -104,10 +104,10 @@ func (l *Live) summarize(e turn.AskSummary) {
 		in := turn.Summarized{Ticket: e.Ticket}
 		ctx, stop := interrupt.ContextOf(l.ctx, sig)
 		defer stop()
-		by := l.mayCompact(ctx, m)
+		by, why := l.mayCompact(ctx, m)
 		act.errands.done()
 		if by != "" {
-			in.Blocked = by
+			in.Blocked, in.Why = by, why
 		} else {
 			l.summary(ctx, sig, e, &in)
 		}
@@ -116,16 +116,16 @@ func (l *Live) summarize(e turn.AskSummary) {
 	})
 }
 
-// mayCompact asks the hooks; it returns who blocked, "" if nobody did.
-func (l *Live) mayCompact(ctx context.Context, m gate.Moment) string {
+// mayCompact asks the hooks; it returns who blocked and why, "" if nobody did.
+func (l *Live) mayCompact(ctx context.Context, m gate.Moment) (by, why string) {
 	if l.cfg.Hooks == nil || !l.cfg.Hooks.Any(gate.PreCompact, "") {
-		return ""
+		return "", ""
 	}
 	v, _ := gate.Closed(turnGate{l, m}).Judge(ctx, nil, tool.Spec{}) // a closed gate has no error
 	if v.Decision == gate.Allow {
-		return ""
+		return "", ""
 	}
-	return v.By
+	return v.By, v.Why
 }
 
 // summary reads the summary's stream into in.

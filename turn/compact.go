@@ -128,7 +128,7 @@ func (s *State) summarized(in Summarized) {
 	case in.Failure != nil:
 		s.unsummarized(*in.Failure)
 	case in.Blocked != "":
-		s.unsummarized(event.Failure{Code: event.FailBlocked, Message: in.Blocked + " did not let the context be summarized", Hint: "`ripcord config show --origin` says where the hook is set up"})
+		s.unsummarized(uncompactable(in))
 	case strings.TrimSpace(in.Text) == "":
 		s.unsummarized(event.Failure{Code: event.FailEmpty, Message: "the model gave an empty summary"})
 	case len(in.Text) > summaryMax:
@@ -143,6 +143,15 @@ func (s *State) summarized(in Summarized) {
 		s.emit(event.CompactionEnded{Installed: true}, "")
 		s.uncompacted()
 	}
+}
+
+// uncompactable says to people why a summary was not asked for.
+func uncompactable(in Summarized) event.Failure {
+	f := event.Failure{Code: event.FailBlocked, Message: in.Blocked + " did not let the context be summarized", Hint: "`ripcord config show --origin` says where the hook is set up"}
+	if in.Why != "" {
+		f.Message += ": " + in.Why
+	}
+	return f
 }
 
 // underWay is the request of the open turn where the summary stands for it.
@@ -176,10 +185,14 @@ func clipText(text string, n int) string {
 func (s *State) unsummarized(f event.Failure) {
 	s.countSummary(false)
 	s.emit(event.CompactionEnded{Error: &f}, "")
+	hint := "nothing of it was changed; try again, or begin a new session"
+	if f.Code == event.FailBlocked { // another try asks the same hook
+		hint = "nothing of it was changed; " + f.Hint
+	}
 	switch s.watch.compact.why {
 	case "overflow", "command":
 		s.cut(&How{Outcome: event.TurnFailed, Error: &event.Failure{Code: event.FailCompaction,
-			Message: "the context could not be summarized: " + f.Message, Hint: "nothing of it was changed; try again, or begin a new session"}})
+			Message: "the context could not be summarized: " + f.Message, Hint: hint}})
 	default:
 		s.do(Show{"warning", fmt.Sprintf("the context could not be summarized: %s; it stays as it is", f.Message)})
 		s.request()

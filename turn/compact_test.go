@@ -70,7 +70,7 @@ func TestASummaryIsInstalledWholeOrNotAtAll(t *testing.T) {
 		"it fails half-way": {func(d *desk) {
 			d.summarized(turn.Summarized{Text: "half", Failure: &event.Failure{Code: event.FailRateLimit, Message: "429"}})
 		}, event.TurnFailed},
-		"a hook blocks it":    {func(d *desk) { d.summarized(turn.Summarized{Blocked: "hook:compact"}) }, event.TurnFailed},
+		"a hook blocks it":    {func(d *desk) { d.summarized(turn.Summarized{Blocked: "hook:compact", Why: "not now"}) }, event.TurnFailed},
 		"it is empty":         {func(d *desk) { d.summarized(turn.Summarized{Text: " \n"}) }, event.TurnFailed},
 		"it has no end":       {func(d *desk) { d.summarized(turn.Summarized{Text: strings.Repeat("s", 1<<20)}) }, event.TurnFailed},
 		"stopped, then there": {func(d *desk) { d.trip(interrupt.UserSIGINT, "me"); d.summarized(turn.Summarized{Text: "whole"}) }, event.TurnAborted},
@@ -103,6 +103,8 @@ func TestASummaryIsInstalledWholeOrNotAtAll(t *testing.T) {
 			ends := payloads[event.TurnEnded](t, d.recs)
 			if got := ends[3]; got.Outcome != c.want {
 				t.Fatalf("ended %+v", got)
+			} else if f := got.Error; name == "a hook blocks it" && (!strings.HasSuffix(f.Message, "hook:compact did not let the context be summarized: not now") || !strings.Contains(f.Hint, "config show") || strings.Contains(f.Hint, "again")) {
+				t.Errorf("told %+v", f)
 			}
 			h := d.s.History
 			if name == "an urgent input" { // which stands behind it

@@ -64,6 +64,7 @@ type Summarized struct {
 	Bytes   int // of the text as it came
 	Failure *event.Failure
 	Blocked string // who blocked it
+	Why     string // in its words
 	Cut     bool
 }
 
