@@ -40,12 +40,15 @@ func bad(name, next, format string, args ...any) check {
 }
 
 func doctorCmd(a *app) *cobra.Command {
-	var asJSON bool
+	var asJSON, bundle bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check storage, processes, model, terminal, clock and sessions", Args: cobra.NoArgs,
 		Long:    "Check what Ripcord stands on. Secrets are never printed. Exit 1 if something does not work.",
 		Example: "  ripcord doctor\n  ripcord doctor --json",
 		RunE: a.plain(func(ctx context.Context, _ []string) error {
+			if bundle {
+				return later("`ripcord doctor --bundle`", "`ripcord doctor --json` says what was found, without secrets")
+			}
 			checks := a.examine(ctx)
 			failed := slices.ContainsFunc(checks, func(c check) bool { return c.State == "fail" })
 			if asJSON {
@@ -63,6 +66,8 @@ func doctorCmd(a *app) *cobra.Command {
 		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object")
+	cmd.Flags().BoolVar(&bundle, "bundle", false, "")
+	_ = cmd.Flags().MarkHidden("bundle") // it is there, so it can't fail
 	a.modelFlags(cmd)
 	return cmd
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,7 +69,7 @@ func strict(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				return usagef("see `"+c.CommandPath()+" --help`", "%v", err)
+				return misused(c, args, err)
 			}
 			if _, what, _ := strings.Cut(c.Use, " "); len(args) > 0 && args[0] == "" && namesSession(what) {
 				return usagef("`ripcord sessions list` shows what there is", "no session is named")
@@ -95,6 +96,30 @@ func strict(cmd *cobra.Command) {
 	}
 }
 
+// misused says what is wrong with the number of a verb's arguments.
+func misused(c *cobra.Command, args []string, err error) error {
+	help := "see `" + c.CommandPath() + " --help`"
+	if !c.HasParent() { // a prompt without its verb, most likely
+		return usagef(fmt.Sprintf("`ripcord run %q` asks a model; %s", clip(strings.Join(args, " "), 60), help), "%v", err)
+	}
+	var wants []string
+	for _, w := range strings.Fields(c.Use)[1:] {
+		if !strings.ContainsAny(w[:1], "[-") {
+			wants = append(wants, w)
+		}
+	}
+	switch n := len(args); {
+	case n >= len(wants):
+		return usagef(help, "%v", err)
+	case namesSession(wants[n]):
+		return usagef("name one; `ripcord sessions list` shows them", "no session is named")
+	case wants[n] == "JOB":
+		return usagef("name one; `ripcord jobs list` shows them", "no job is named")
+	default:
+		return usagef(help, "the %s is missing", wants[n])
+	}
+}
+
 // namesSession reports whether a verb's first argument is a session: an empty one,
 // such as a variable that is not set, must not mean a new session or all.
 func namesSession(args string) bool {
@@ -106,6 +131,7 @@ func namesSession(args string) bool {
 // refused with one sentence.
 func laterCmds() []*cobra.Command {
 	verbs := []struct{ use, instead string }{
+		{"man", "`ripcord VERB --help` says all there is to say"},
 		{"serve", "each live session has a control socket for `ripcord interrupt` and `ripcord jobs`"},
 		{"acp", "use `ripcord run`"},
 		{"attach", "use `ripcord log follow ID`"},

@@ -45,24 +45,24 @@ func cli(t *testing.T, args ...string) (code int, stdout, stderr string) {
 func TestWrongUseIsRefusedWithOneSentence(t *testing.T) {
 	const later = "comes later"
 	for args, want := range map[string]string{
-		"bogus": "unknown command", "sessions": "use one of list, rm, show", "sessions frobnicate": "it has no frobnicate",
+		"bogus": "unknown command", "fix the test": "`ripcord run \"fix the test\"`", "man": later, "doctor --bundle": later, "sessions": "use one of list, rm, show", "sessions frobnicate": "it has no frobnicate",
 		"log": "use one of", "jobs": "use one of", "model": "use one of",
 		"run a b": "more than one prompt", "run a - c": "", "run a --bogus": "see `ripcord run --help`", "run": "the prompt is empty",
 		"run a --output yaml": "text, json or stream-json", "run a --continue --session s_1": "give one of them",
 		"run a --timeout=-1s": "is no time", "run a --timeout soon": "invalid", "run a --cwd /nonexistent/x": "workspace",
 		"run a --session s_no": "there is no session s_no", "run a --session s_no --output json": "there is no session s_no",
-		"continue": "", "continue s_no": "there is no session", "resume s_no": "needs a terminal", "": "needs a terminal",
+		"continue": "no session is named; name one; `ripcord sessions list` shows them", "continue s_no": "there is no session", "resume s_no": "needs a terminal", "": "needs a terminal",
 		"interrupt": "", "interrupt s_no": "there is no session", "interrupt s_no --turn -1": "count from 1",
 		"sessions show s_no": "there is no session", "sessions rm s_no": "there is no session", "sessions rm": "",
 		"log show s_no": "there is no session", "log follow s_no": "there is no session", "log verify s_no": "there is no session",
 		"log repair s_no": "add --dry-run", "log repair s_no --dry-run": "there is no session", "log repair s_no --set-aside 1-2": later,
 		"jobs kill j_no": "there is no job", "jobs logs j_no": "there is no job", "jobs list s_no": "there is no session",
 		"model serve /nonexistent/x": "cannot be read", "completion tcsh": "use bash, zsh", "version x": "",
-		"send s_1": "", "send s_1 x": "there is no session s_1", "send s_1 x --now --next": "give one of them", "send s_1 x --file /nonexistent/x": "cannot be attached",
+		"send s_1": "the TEXT is missing", "jobs kill": "no job is named", "show": "unknown command", "sessions show": "no session is named", "log show": "no session is named", "send s_1 x": "there is no session s_1", "send s_1 x --now --next": "give one of them", "send s_1 x --file /nonexistent/x": "cannot be attached",
 		"send s_1 -": "there are no words to send; write the words, or - to read them from stdin", "send s_1 x --soon": "see `ripcord send --help`", "retry": "no session is named", "retry s_1": "there is no session s_1", "retry s_1 --continue": "give one of them",
 		"rewind": "", "rewind s_1": "there is no session s_1", "rewind s_1 --turn -1": "count from 1", "fork": "", "fork s_1": "there is no session s_1", "fork s_1 --turn -1": "count from 1",
 		"compact": "", "compact s_1": "there is no session s_1",
-		"guard": "use one of replay", "guard replay": "", "guard replay s_no": "there is no session s_no", "guard replay /": "is no regular file", "sessions search x": later, "sessions export s_1": later, "sessions gc": later, "serve": later,
+		"guard": "use one of replay", "guard replay": "the FILE|SESSION is missing", "guard replay s_no": "there is no session s_no", "guard replay /": "is no regular file", "sessions search x": later, "sessions export s_1": later, "sessions gc": later, "serve": later,
 		"acp": later, "attach s_1": later, "nodes": later, "routine list": later, "config": "use one of show", "config show x": "", "trust x": "", "trust --show --revoke": "give one of them",
 	} {
 		code, out, err := cli(t, strings.Fields(args)...)
