@@ -59,6 +59,7 @@ type Moment struct {
 	Outcome event.TurnOutcome
 	Reason  string // interrupt, turn_stop: why; session_start: "new", "opened", "recovered"
 	Child   event.SessionID
+	Options event.SubmitOptions // of the turn; see [tool.OptionsOf]
 }
 
 // Hooks run whatever is set up at a point. Implementations are safe for
@@ -127,7 +128,7 @@ type hooked struct {
 // Judge implements [Gate].
 func (g hooked) Judge(ctx context.Context, call *tool.Call, spec tool.Spec) (Verdict, error) {
 	m := Moment{Point: PreTool, Session: call.Session, Dir: call.Dir, Turn: call.Turn, Step: call.Step,
-		Call: call.ID, Tool: call.Name, Args: call.Args}
+		Call: call.ID, Tool: call.Name, Args: call.Args, Options: tool.OptionsOf(call)}
 	first := g.run(ctx, m)
 	if first.Decision == Block {
 		return first, nil

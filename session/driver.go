@@ -306,6 +306,10 @@ func (l *Live) record(recs []event.Record) *event.Failure {
 func (l *Live) arm(e turn.Arm) {
 	coord := interrupt.New(interrupt.Options{Fault: func(err error) { l.log.Error("interrupt", "error", err) }})
 	act := &active{turn: e.Turn, inputs: e.Inputs, coord: coord}
+	if len(e.Inputs) > 0 {
+		first, _ := l.state.Box.Get(e.Inputs[0]) // it waits still; a turn of no input has no options
+		act.options = first.Options
+	}
 	l.expect(e.Inputs...)
 	l.mu.Lock()
 	for _, id := range e.Inputs {

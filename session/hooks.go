@@ -84,7 +84,7 @@ func (l *Live) process(ctx context.Context, p event.Payload) error {
 
 // moment fills in what all moments of the session have in common.
 func (l *Live) moment(p gate.Point, turn int) gate.Moment {
-	return gate.Moment{Point: p, Session: l.cfg.ID, Dir: l.state.Header.Cwd, Turn: turn}
+	return gate.Moment{Point: p, Session: l.cfg.ID, Dir: l.state.Header.Cwd, Turn: turn, Options: l.optionsOf(turn)}
 }
 
 // report runs the hooks of a report point to their end, here. No interrupt
@@ -145,7 +145,7 @@ func (l *Live) Reporting(m gate.Moment) (run func()) {
 		return func() {}
 	}
 	of := l.moment(m.Point, m.Turn)
-	m.Session, m.Dir = of.Session, of.Dir
+	m.Session, m.Dir, m.Options = of.Session, of.Dir, of.Options
 	act := l.current()
 	if act != nil && act.turn != m.Turn {
 		act = nil

@@ -84,9 +84,12 @@ type active struct {
 	coord  *interrupt.Coordinator
 	caller context.Context // who drives the turn; nil if nobody waits with it
 	unbind func() bool
-	own    bool             // its trip was the machine's; guarded by the session's mutex, as are
-	word   *interrupt.Cause // what somebody asked behind that, until the machine was told
-	drops  *interrupt.Cause // the stop that drops what waits, if it is the one that counts
+
+	options event.SubmitOptions // of its first input
+
+	own   bool             // its trip was the machine's; guarded by the session's mutex, as are
+	word  *interrupt.Cause // what somebody asked behind that, until the machine was told
+	drops *interrupt.Cause // the stop that drops what waits, if it is the one that counts
 
 	errands errands // gates and reports under way
 }

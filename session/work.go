@@ -198,8 +198,17 @@ func (l *Live) verdict(ctx context.Context, call *tool.Call, spec tool.Spec) (in
 
 // callFor is the call as tools and gates see it.
 func (l *Live) callFor(c *turn.Call) *tool.Call {
-	return &tool.Call{ID: c.ID, Name: c.Name, Args: c.Args, Session: l.cfg.ID, Turn: c.Turn, Step: c.Step,
+	call := &tool.Call{ID: c.ID, Name: c.Name, Args: c.Args, Session: l.cfg.ID, Turn: c.Turn, Step: c.Step,
 		Dir: l.state.Header.Cwd, Spool: l.spool(c.ID)}
+	return tool.WithOptions(call, l.optionsOf(c.Turn))
+}
+
+// optionsOf are those of the turn, while it runs.
+func (l *Live) optionsOf(turn int) (o event.SubmitOptions) {
+	if act := l.current(); act != nil && act.turn == turn {
+		o = act.options
+	}
+	return o
 }
 
 // Spool is the base path of what a call leaves beside the journal of the session

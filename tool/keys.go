@@ -20,6 +20,8 @@ const (
 	jobsKey      Key[Jobs]                = "tool.jobs"
 	liveKey      Key[Live]                = "tool.live"
 	fenceKey     Key[Fence]               = "tool.fence"
+
+	optionsKey Key[event.SubmitOptions] = "tool.options"
 )
 
 // WithValue returns a copy of call that carries v under key. The call given is
@@ -106,6 +108,18 @@ func FenceOf(call *Call) Fence {
 		return f
 	}
 	return nowhere{}
+}
+
+// WithOptions returns call with the options of its turn; a session does.
+func WithOptions(call *Call, o event.SubmitOptions) *Call { return WithValue(call, optionsKey, o) }
+
+// OptionsOf returns what the first input of the call's turn was submitted with:
+// who asked, in which context (INT-75). A turn that is asked again has those of
+// the first time unless it was given others. It is to be read, not changed; zero
+// if the call carries none.
+func OptionsOf(call *Call) event.SubmitOptions {
+	o, _ := ValueOf(call, optionsKey)
+	return o
 }
 
 // nowhere is what a call without company has.

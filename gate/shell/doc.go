@@ -15,6 +15,8 @@
 //	point             all                         our name for it: pre_tool, turn_start, …
 //	session_id, cwd   all
 //	turn, step        within a turn               numbers from 1
+//	principal, variables, attributes
+//	                  within a turn               what its first input was submitted with, if anything
 //	tool_name         pre_tool, permission_request, post_tool
 //	tool_use_id       the same                    the call's id
 //	tool_input        the same                    the call's arguments

@@ -25,12 +25,17 @@ type told struct {
 	Reason   string            `json:"reason,omitempty"`
 	Outcome  event.TurnOutcome `json:"outcome,omitempty"`
 	Child    event.SessionID   `json:"agent_id,omitempty"`
+
+	Principal  string                     `json:"principal,omitempty"`
+	Variables  map[string]json.RawMessage `json:"variables,omitempty"`
+	Attributes map[string]json.RawMessage `json:"attributes,omitempty"`
 }
 
 // input is what a hook reads.
 func input(m gate.Moment) ([]byte, error) {
 	t := told{Event: eventName(m.Point), Point: m.Point, Session: m.Session, Dir: m.Dir, Turn: m.Turn, Step: m.Step,
-		Tool: m.Tool, Call: m.Call, Response: m.Ended, Outcome: m.Outcome, Child: m.Child}
+		Tool: m.Tool, Call: m.Call, Response: m.Ended, Outcome: m.Outcome, Child: m.Child,
+		Principal: m.Options.Principal, Variables: m.Options.Variables, Attributes: m.Options.Attributes}
 	switch {
 	case m.Tool == "":
 	case json.Valid(m.Args):

@@ -185,6 +185,7 @@ func TestAHookIsToldFactsOnItsStdinOnly(t *testing.T) {
 		hook("end", gate.TurnStop, "cat > stop"), hook("post", gate.PostTool, "cat > post"), hook("start", gate.SessionStart, "cat > start"), hook("perm", gate.Permission, "cat > perm"))
 	m := f.moment(gate.PreTool)
 	m.Args = json.RawMessage(`{"command":"$(touch pwned) ; touch pwned"}`)
+	m.Options = event.SubmitOptions{Principal: "ann", Variables: map[string]json.RawMessage{"lang": json.RawMessage(`"de"`)}, Attributes: map[string]json.RawMessage{"deep": json.RawMessage(`true`)}}
 	if v, _ := f.Judge(t.Context(), m); v.Decision != gate.Allow {
 		t.Fatalf("%+v", v)
 	}
@@ -198,10 +199,13 @@ func TestAHookIsToldFactsOnItsStdinOnly(t *testing.T) {
 		return got
 	}
 	got := read("in")
-	for k, want := range map[string]any{"hook_event_name": "PreToolUse", "point": "pre_tool", "session_id": "s_1", "cwd": f.dir, "tool_name": "bash", "tool_use_id": "c_1", "turn": 1.0} {
+	for k, want := range map[string]any{"hook_event_name": "PreToolUse", "point": "pre_tool", "session_id": "s_1", "cwd": f.dir, "tool_name": "bash", "tool_use_id": "c_1", "turn": 1.0, "principal": "ann"} {
 		if got[k] != want {
 			t.Errorf("%s is %v, want %v", k, got[k], want)
 		}
+	}
+	if fmt.Sprint(got["variables"], got["attributes"]) != "map[lang:de] map[deep:true]" {
+		t.Errorf("variables %v, attributes %v", got["variables"], got["attributes"])
 	}
 	if in, _ := got["tool_input"].(map[string]any); in["command"] != "$(touch pwned) ; touch pwned" {
 		t.Errorf("tool_input %v", got["tool_input"])
