@@ -65,6 +65,17 @@ func TestAJobsLogDoesNotDriveTheTerminal(t *testing.T) {
 	}
 }
 
+// proves TOL-10, LOG-16: a quarantined call that still runs is named, and damage
+// that was found beside the session
+func TestWhatOnlyTheHolderKnowsIsShown(t *testing.T) {
+	var out strings.Builder
+	a := &app{out: &sink{w: &out}}
+	a.printHeld(api.SessionState{Verified: "damaged", Unwinding: []string{"bash c1 of turn 2"}})
+	if got := out.String(); got != "journal verified: damaged\nstill unwinding, its turn is over: bash c1 of turn 2\n" {
+		t.Error(got)
+	}
+}
+
 // proves REC-09: what a kept job alone has recovery add is shown, and that there
 // is nothing to cut
 func TestAPreviewWithoutAnOpenTurnShowsWhatIsAdded(t *testing.T) {

@@ -17,8 +17,7 @@ func retryCmd(a *app) *cobra.Command {
 		Long: `Ask the last turn again with its own input and options, as if it had never been:
 what it left is hidden from the model, nothing is removed from the journal and
 no file is touched. It needs a turn that was stopped, cut off or failed, with no
-summary made since. Words that steered it
-steer the new turn by themselves.`,
+summary made since. Words that steered it steer the new turn by themselves.`,
 		Example: `  ripcord retry s_01
   ripcord retry --continue --output json   the newest session of this workspace`,
 		Args: cobra.MaximumNArgs(1),

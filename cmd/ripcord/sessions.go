@@ -122,12 +122,37 @@ func sessionsShow(a *app) *cobra.Command {
 			a.print("%s  %s  %d turns  %d bytes  %s%s\n", s.ID, s.State, s.Turns, s.Bytes, oneLine(s.Cwd), titled(s.Title)+of(s.Parent))
 			if s.Owner != nil {
 				a.print("in use by process %d on %s\n", s.Owner.PID, oneLine(s.Owner.Host))
+				a.showHeld(ctx, s.ID)
 			}
 			return a.showTurns(ctx, svc, s)
 		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object, as in the list")
 	return cmd
+}
+
+// showHeld asks who holds a session what only they know. Nothing depends on it:
+// who does not answer soon is not waited for.
+func (a *app) showHeld(ctx context.Context, id event.SessionID) {
+	c, err := a.control(id)
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if st, err := c.Status(ctx, id); err == nil {
+		a.printHeld(st)
+	}
+}
+
+func (a *app) printHeld(st api.SessionState) {
+	if st.Verified != "" {
+		a.print("journal verified: %s\n", oneLine(st.Verified))
+	}
+	for _, name := range st.Unwinding {
+		a.print("still unwinding, its turn is over: %s\n", oneLine(name))
+	}
 }
 
 // shownTurn is a turn as the list of turns has it.
