@@ -507,15 +507,20 @@ func TestAnAnswerWithoutAnEndIsCutAtItsBound(t *testing.T) {
 }
 
 // proves B082 (bytes): what a provider wants back unread is part of the answer
-// that has a bound
+// that has a bound, and so are the ids that it gives
 func TestSignaturesHaveTheAnswersBound(t *testing.T) {
-	d := newDesk(t, turn.Options{Answer: 10_000})
-	d.submit("go")
-	for i := range 20 {
-		if d.s.Stopping() {
-			return
+	long := strings.Repeat("x", 1000)
+	for name, delta := range map[string]func(i int) event.Delta{
+		"signatures": func(i int) event.Delta { return event.ReasoningDelta{Block: i, Signature: long, Provider: "p"} },
+		"ids":        func(i int) event.Delta { return event.CallStart{Block: i, ID: long, Name: "read"} },
+	} {
+		d := newDesk(t, turn.Options{Answer: 10_000})
+		d.submit("go")
+		for i := 0; i < 20 && !d.s.Stopping(); i++ {
+			d.stream(delta(i))
 		}
-		d.stream(event.ReasoningDelta{Block: i, Signature: strings.Repeat("x", 1000), Provider: "p"})
+		if !d.s.Stopping() {
+			t.Errorf("%s: 20,000 bytes were taken where 10,000 are allowed", name)
+		}
 	}
-	t.Error("20,000 bytes were taken where 10,000 are allowed")
 }

@@ -97,7 +97,7 @@ func (s *State) tooMuch(d event.Delta) bool {
 	case event.ArgsDelta:
 		s.attempt.bytes += len(d.Text)
 	case event.CallStart:
-		s.attempt.bytes += accountBytes + len(d.Name)
+		s.attempt.bytes += accountBytes + len(d.Name) + len(d.ID)
 	case event.CallEnd, event.UsageDelta, event.Finish:
 	}
 	if s.attempt.bytes+s.attempt.changes*accountBytes <= s.opts.Answer {
@@ -203,7 +203,7 @@ func (s *State) callID(d event.CallStart) event.CallID {
 			if s.attempt.given == nil {
 				s.attempt.given = map[event.CallID]string{}
 			}
-			s.attempt.given[made] = strings.ToValidUTF8(d.ID[:min(len(d.ID), 256)], "")
+			s.attempt.given[made] = strings.Clone(strings.ToValidUTF8(d.ID[:min(len(d.ID), 256)], "")) // and nothing of a longer one
 			return made
 		}
 	}
