@@ -181,7 +181,7 @@ func (s *State) words(c *Call, e event.CallEnded) event.CallEnded {
 			ran = time.Duration(*e.RanMS) * time.Millisecond
 		}
 		e.Success, e.Error = nil, true
-		e.Content = withText(e.Content, stoppedText(s.cause, ran, e.Survivors, e.Content.Text())+innerText(c, nil))
+		e.Content = withText(e.Content, stoppedText(s.cause, ran, e.Survivors, e.Content.Text(), innerText(c, nil)))
 	case event.CallQuarantined:
 		e.Success, e.Error = nil, true
 		e.Content = withText(e.Content, TextQuarantined+innerText(c, nil))
@@ -189,7 +189,7 @@ func (s *State) words(c *Call, e event.CallEnded) event.CallEnded {
 		event.CallWasDenied, event.CallUnknown:
 		e.Error = e.Success == nil || !*e.Success
 		if c.openInner() > 0 { // it did not wait for what it had begun
-			e.Content = append(e.Content[:len(e.Content):len(e.Content)], event.Text{Text: innerText(c, nil)})
+			e.Content = append(e.Content[:len(e.Content):len(e.Content)], event.Text{Text: apart(e.Content.Text(), innerText(c, nil))})
 		}
 	}
 	return e

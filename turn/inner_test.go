@@ -127,6 +127,29 @@ func order(effects []turn.Effect) string {
 	return strings.Join(out, " ")
 }
 
+// proves TOL-07: what is said of inner calls stands on a line of its own behind
+// what the call itself had said
+func TestWhatIsSaidOfInnerCallsIsALineBehindTheOutput(t *testing.T) {
+	for _, printed := range []string{"a line", "a line\n"} {
+		for _, o := range []event.CallOutcome{event.CallStopped, event.CallFinished} {
+			d := inCall(t)
+			d.beginInner("c1", "read")
+			d.beginInner("c1", "bash")
+			d.endInner("c1", 1)
+			d.trip(interrupt.UserSIGINT, "p")
+			e := ended(o)
+			e.Content = event.TextOf(printed)
+			if err := d.end("c1", e); err != nil {
+				t.Fatal(err)
+			}
+			text := results(t, d.recs)["c1"].Content.Text()
+			if !strings.HasSuffix(text, "a line\n1 call of its own had ended.\nInner call 2 (bash) had started; its outcome is unknown.") {
+				t.Errorf("%s: %q", o, text)
+			}
+		}
+	}
+}
+
 // proves TOL-07, TRN-06: what a stopped or abandoned call had begun is named
 func TestACutCallNamesTheInnerCallsThatItLeavesOpen(t *testing.T) {
 	for _, o := range []event.CallOutcome{event.CallStopped, event.CallQuarantined} {

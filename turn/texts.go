@@ -42,7 +42,7 @@ const (
 
 // stoppedText is what a stopped call says: for how long it ran, that its
 // effects may be partial, and what it had printed so far (TOL-07).
-func stoppedText(cause *interrupt.Cause, ran time.Duration, survivors []int, soFar string) string {
+func stoppedText(cause *interrupt.Cause, ran time.Duration, survivors []int, soFar, inner string) string {
 	var b strings.Builder
 	secs := max(ran.Seconds(), 0.1)
 	switch {
@@ -59,8 +59,18 @@ func stoppedText(cause *interrupt.Cause, ran time.Duration, survivors []int, soF
 		b.WriteString(" It had printed nothing.")
 	} else {
 		b.WriteString(" Output so far:\n" + soFar)
+		inner = apart(soFar, inner)
 	}
-	return b.String()
+	return b.String() + inner
+}
+
+// apart is what innerText says, behind words that are not ours: on a line of its
+// own.
+func apart(words, inner string) string {
+	if inner = strings.TrimLeft(inner, " \n"); inner != "" && words != "" && !strings.HasSuffix(words, "\n") {
+		inner = "\n" + inner
+	}
+	return inner
 }
 
 // innerText says what became of the calls that c had made, where c itself has
