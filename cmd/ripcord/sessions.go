@@ -50,6 +50,9 @@ func sessionsList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			for i := range all {
+				all[i].Title = titleOf(ctx, svc, all[i])
+			}
 			if asJSON {
 				a.out.write(array(all))
 				return nil
@@ -98,6 +101,31 @@ func of(parent event.SessionID) string {
 	return "  (sub-agent of " + string(parent) + ")"
 }
 
+// firstWords bounds where a session's first input is looked for, in records: it
+// stands at the beginning.
+const firstWords = 64
+
+// titleOf is a session's title. Where nobody gave it one it is the first line of
+// its first input, as far as that can be read.
+func titleOf(ctx context.Context, svc api.Service, s api.SessionInfo) string {
+	if s.Title != "" {
+		return s.Title
+	}
+	n := 0
+	for f, err := range svc.Records(ctx, s.ID, 0) {
+		if n++; err != nil || n > firstWords {
+			break
+		}
+		if body, _ := f.Record.Body(); body != nil {
+			if in, ok := body.(event.InboxAccepted); ok {
+				first, _, _ := strings.Cut(strings.TrimSpace(in.Input.Content.Text()), "\n")
+				return clip(first, 60)
+			}
+		}
+	}
+	return ""
+}
+
 func titled(s string) string {
 	if s == "" {
 		return ""
@@ -115,6 +143,7 @@ func sessionsShow(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			s.Title = titleOf(ctx, svc, s)
 			if asJSON {
 				a.out.write(line(s))
 				return nil
