@@ -61,7 +61,7 @@ func (a *app) modelFlags(cmd *cobra.Command) {
 }
 
 func (a *app) cwdFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&a.flags.cwd, "cwd", "", "workspace folder (default: the current one)")
+	cmd.Flags().StringVar(&a.flags.cwd, "cwd", "", "workspace folder (default: the session's own; for a new one the current folder)")
 }
 
 // strict makes wrong arguments a usage error with the next step, on every verb.
