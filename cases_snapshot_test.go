@@ -2,6 +2,7 @@ package ripcord_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -144,6 +145,42 @@ func TestASessionBehindItsSnapshotIsTheSame(t *testing.T) {
 	if with.Cwd != without.Cwd || with.Turn != without.Turn-1 || with.Retryable != without.Retryable || with.Model != without.Model || len(with.Held) != len(without.Held) {
 		t.Errorf("the state is another:\n%+v\n%+v", with, without)
 	}
+	b.end()
+	b.damagedBehind(raw)
+}
+
+// damagedBehind spoils a byte before the snapshot: opening does not see it, the
+// pass beside the session does, and tells it to whoever follows.
+func (b *bench) damagedBehind(snapshot []byte) {
+	b.Helper()
+	path := filepath.Join(b.root, "sessions", string(b.id), "journal.jsonl")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	text[len(text)/100] ^= 1
+	if err := errors.Join(os.WriteFile(path, text, 0o600), os.WriteFile(b.snapshot(), snapshot, 0o600)); err != nil {
+		b.Fatal(err)
+	}
+	b.start()
+	b.open(b.id)
+	told := false
+	for f, err := range b.rt.Follow(b.ctx, b.id, 1<<40, true) {
+		if err != nil {
+			b.Fatal(err)
+		}
+		if f.Live != nil && f.Live.State == "warning" && strings.Contains(f.Live.Text, "ripcord log verify "+string(b.id)) {
+			told = true
+			break
+		}
+	}
+	if !told {
+		b.Fatal("nobody is told")
+	}
+	b.until("the state says it", func() bool {
+		st, err := b.rt.Status(b.ctx, b.id)
+		return err == nil && st.Verified == "damaged"
+	})
 }
 
 // proves LOG-16, RTY-10: behind its snapshot a fork still knows where its own
