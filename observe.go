@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	evidenceText = 16 << 10               // caught output that recovery puts into a record, bytes
-	lastWord     = 2 * time.Second        // for a guardian to write down how it ended its tree
-	fileGrain    = 2 * time.Second        // by as much a change may be dated too early: that of the coarsest file system
+	evidenceText = 16 << 10        // caught output that recovery puts into a record, bytes
+	lastWord     = 2 * time.Second // for a guardian to write down how it ended its tree
+	fileGrain    = 2 * time.Second // by as much a change may be dated too early: that of the coarsest file system
 )
 
 // observe finds out about the processes that a crash left behind: what they
