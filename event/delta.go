@@ -106,7 +106,7 @@ const (
 	FailBusy        FailureCode = "session_busy"   // owned elsewhere
 	FailDamaged     FailureCode = "damaged"        // the journal is damaged beyond its tail
 	FailUsage       FailureCode = "usage"          // the caller's request is wrong
-	FailBlocked     FailureCode = "blocked"        // a hook said that the turn may not go on
+	FailBlocked     FailureCode = "blocked"        // a hook said that the turn may not go on, or nobody could approve a call
 	FailLoop        FailureCode = "loop"           // the model repeats itself
 	FailCompaction  FailureCode = "compaction"     // no summary could be made
 	FailUnsupported FailureCode = "unsupported"    // this can't be done, here or now
