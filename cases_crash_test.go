@@ -190,7 +190,7 @@ func (b *bench) spool(name string) []byte {
 	return read(filepath.Join(b.root, "sessions", string(b.id), "spool"), name)
 }
 
-// proves LOG-11, B103, B107, LOG-15
+// proves LOG-11, REC-09, B103, B107, LOG-15
 func TestASecondRuntimeIsRefusedWithTheOwnerAndTheFirstIsNotDisturbed(t *testing.T) {
 	b := newBench(t, "T'half' HANG\nT'Hello.' F(stop)\n")
 	id := b.submit("go")
