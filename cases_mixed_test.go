@@ -346,7 +346,7 @@ func (h *hall) hush() bool {
 		quiet = false
 		_, err := h.rt.Interrupt(h.ctx, api.InterruptRequest{Session: s.id, Who: "me"})
 		var e *api.Error
-		if err != nil && (!errors.As(err, &e) || e.Code != "not_found") { // it may just have ended
+		if err != nil && (!errors.As(err, &e) || e.Code != "not_found" && !strings.Contains(e.Message, "is closed")) { // it may just have ended
 			h.Error(err)
 		}
 	}

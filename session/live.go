@@ -331,6 +331,9 @@ func (l *Live) InterruptAndClear(ctx context.Context, a Address, cause interrupt
 		_, err = l.ask(ctx, func(t turn.Token) turn.Input {
 			return turn.Clear{By: cause.Who, Stop: stop == Stopping, Token: t}
 		})
+		if stop == StopAlready && errors.Is(err, ErrClosed) {
+			err = nil // it has ended meanwhile, and is nobody's to clear
+		}
 	}
 	return stop, err
 }
