@@ -308,7 +308,7 @@ func TestAStreamThatCannotBeWrittenEndsBeforeItFillsMemory(t *testing.T) {
 	var full atomic.Bool
 	cut := make(chan bool, 1)
 	said := 0
-	r := newRig(t, plan{store: mem.Options{Fault: func(op string) error {
+	r := newRig(t, plan{limits: session.Limits{StoreWait: 500 * time.Millisecond}, store: mem.Options{Fault: func(op string) error {
 		if op == "append" && full.Load() {
 			return errors.New("no space left on device")
 		}

@@ -136,7 +136,7 @@ func (a *app) printVerify(id event.SessionID, v api.VerifyReport) {
 	for _, t := range slices.Sorted(maps.Keys(v.Unknown)) {
 		a.print("%d records of the type %s, which this version does not know: kept and skipped\n", v.Unknown[t], oneLine(string(t)))
 	}
-	if v.OpenTurn != nil {
+	if v.OpenTurn != nil && len(v.Damage) == 0 { // else its end may stand in what cannot be read, and nothing repairs it
 		a.print("turn %d is open; `ripcord log repair %s --dry-run` shows how it will be closed\n", *v.OpenTurn, id)
 	}
 }
