@@ -133,7 +133,7 @@ func (l *Live) summary(ctx context.Context, sig interrupt.Signal, e turn.AskSumm
 	ask := turn.Ask{Ticket: e.Ticket, Turn: e.Turn, Config: e.Config, Messages: e.Messages}
 	ask.Config.Tools = nil
 	var text strings.Builder
-	finished := false
+	var end event.FinishReason
 	in.Failure, in.Cut = l.listen(ctx, sig, ask, func(d event.Delta) bool {
 		switch d := d.(type) {
 		case event.TextDelta:
@@ -146,7 +146,7 @@ func (l *Live) summary(ctx context.Context, sig interrupt.Signal, e turn.AskSumm
 				in.Tokens.Output = d.Usage.Output
 			}
 		case event.Finish:
-			finished = d.Reason == event.FinishStop
+			end = d.Reason
 		case event.ReasoningDelta, event.CallStart, event.ArgsDelta, event.CallEnd:
 		}
 		return text.Len() <= summaryMax
@@ -156,9 +156,30 @@ func (l *Live) summary(ctx context.Context, sig interrupt.Signal, e turn.AskSumm
 		in.Cut = false
 		in.Failure = &event.Failure{Code: event.FailProtocol, Message: fmt.Sprintf("the summary is longer than %d bytes", summaryMax)}
 	}
-	if in.Failure == nil && !in.Cut && !finished { // a cut stream looks like a short summary
-		in.Failure = &event.Failure{Code: event.FailProtocol, Message: "the summary's stream ended before its end"}
+	if in.Failure == nil && !in.Cut {
+		in.Failure = unfinished(end)
 	}
+}
+
+// unfinished says why a summary with this end is none; nil if it is one. A cut
+// stream looks like a short summary.
+func unfinished(end event.FinishReason) *event.Failure {
+	why := ""
+	switch end {
+	case event.FinishStop:
+		return nil
+	case event.FinishTools:
+		why = "the model called a tool instead of writing a summary"
+	case event.FinishLength:
+		why = "the summary reached the model's limit before its end"
+	case event.FinishFilter:
+		why = "the provider withheld the rest of the summary"
+	case event.FinishRepeat:
+		why = "the summary went round in circles"
+	default:
+		why = "the summary's stream ended before its end"
+	}
+	return &event.Failure{Code: event.FailProtocol, Message: why}
 }
 
 // summaryMax bounds a summary, in bytes.

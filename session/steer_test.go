@@ -400,3 +400,22 @@ func TestWhatIsDroppedWithAStopIsInTheTurnsEnd(t *testing.T) {
 	}
 	r.holds()
 }
+
+// proves TRN-12, IFC-13: a summary that came to another end than its own is told
+// as what it was
+func TestASummaryOfAnotherEndIsToldAsWhatItWas(t *testing.T) {
+	for end, words := range map[event.FinishReason]string{event.FinishTools: "called a tool", event.FinishLength: "limit", event.FinishFilter: "withheld", "": "stream ended"} {
+		r := newRig(t, plan{talks: []talk{summarizer(func(_ context.Context, _ model.Request, say func(event.Delta) bool) error {
+			_ = say(event.TextDelta{Text: "nearly"}) && end != "" && say(event.Finish{Reason: end})
+			return nil
+		})}})
+		r.run("remember")
+		id, err := r.live.Compact(r.ctx, "me")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sum := r.wait(id); sum.Outcome != event.TurnFailed || sum.Error == nil || !strings.Contains(sum.Error.Message, words) {
+			t.Errorf("%q: %s %+v", end, sum.Outcome, sum.Error)
+		}
+	}
+}

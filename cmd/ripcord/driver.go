@@ -7,6 +7,7 @@ import (
 
 	"github.com/ripcord-go/ripcord/api"
 	"github.com/ripcord-go/ripcord/event"
+	"github.com/ripcord-go/ripcord/interrupt"
 )
 
 // bounds are how long an ending may take (IFC-05).
@@ -305,10 +306,16 @@ func (w *watchOver) outcome() outcome {
 	if c != noCause && !w.counted {
 		w.settle()
 	}
-	if w.counted || o.result.Who == c.request(api.InterruptRequest{}).Who {
+	if w.counted || o.result.Who == c.request(api.InterruptRequest{}).Who || madeWay(o.result) {
 		o.stop = c
 	}
 	return o
+}
+
+// madeWay reports whether a turn was being stopped for an urgent input: behind
+// that a stop of ours comes second, and is yet why nothing follows.
+func madeWay(r *api.Result) bool {
+	return r.Reason != nil && *r.Reason == string(interrupt.NowPriorityInput)
 }
 
 // settle takes answers that are on their way: the turn has ended, so that they

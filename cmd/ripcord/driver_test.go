@@ -242,6 +242,27 @@ func TestAnInterruptFromElsewhereComesFirst(t *testing.T) {
 	}
 }
 
+// proves IFC-04, IFC-05, INT-24: a signal that finds its turn being stopped for
+// an urgent input ends the run, and is what it exits by.
+func TestASignalBehindAnUrgentInputIsWhatTheRunExitsBy(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	for c, want := range map[cause]int{causeTERM: 143, causeHUP: 129, causeINT: 130} {
+		f, s := newFake(), newStops()
+		f.answer = api.Interrupted{Noop: "already_stopping"}
+		f.onAsk = func(api.InterruptRequest) {
+			r, reason := turnResult(event.TurnAborted, "somebody"), "NOW_PRIORITY_INPUT"
+			r.Reason = &reason
+			f.result <- r
+		}
+		got := start(t, f.driver(s, long()))
+		<-f.began
+		s.note(c)
+		if r := resultOf(await(t, got)); r.ExitCode != want {
+			t.Errorf("exit %d, want %d", r.ExitCode, want)
+		}
+	}
+}
+
 // proves IFC-04, B103: a refusal before the turn has its code and a result.
 func TestARefusalBeforeTheTurnHasAResult(t *testing.T) {
 	f := newFake()

@@ -127,9 +127,7 @@ func (a *app) printVerify(id event.SessionID, v api.VerifyReport) {
 		state = "not as it was written"
 	}
 	a.print("%s  %s  %d records  %d bytes  verified %s\n", id, state, v.Records, v.Bytes, v.Verified)
-	if v.Torn != nil {
-		a.print("torn at byte %d, %d bytes that are no record; opening the session sets them aside\n", v.Torn.Offset, v.Torn.Bytes)
-	}
+	a.printTorn(v)
 	for _, d := range v.Damage {
 		a.print("damaged bytes %d-%d: %s\n", d.From, d.To, oneLine(d.Why))
 	}
@@ -138,6 +136,12 @@ func (a *app) printVerify(id event.SessionID, v api.VerifyReport) {
 	}
 	if v.OpenTurn != nil && len(v.Damage) == 0 { // else its end may stand in what cannot be read, and nothing repairs it
 		a.print("turn %d is open; `ripcord log repair %s --dry-run` shows how it will be closed\n", *v.OpenTurn, id)
+	}
+}
+
+func (a *app) printTorn(v api.VerifyReport) {
+	if v.Torn != nil {
+		a.print("torn at byte %d, %d bytes that are no record; opening the session sets them aside\n", v.Torn.Offset, v.Torn.Bytes)
 	}
 }
 
@@ -164,6 +168,11 @@ next opened.`,
 			a.out.write(line(p))
 			return nil
 		}
+		v, err := svc.Verify(ctx, s.ID)
+		if err != nil {
+			return err
+		}
+		a.printTorn(v)
 		a.printPreview(s.ID, p)
 		return nil
 	})
