@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ripcord-go/ripcord/event"
-	"github.com/ripcord-go/ripcord/interrupt"
 	"github.com/ripcord-go/ripcord/journal/mem"
 	"github.com/ripcord-go/ripcord/session"
 	"github.com/ripcord-go/ripcord/tool"
@@ -106,11 +105,7 @@ func TestAKeptJobStaysKeptWhereKeepingItAgainFails(t *testing.T) {
 func TestAStopBehindAnUrgentInputIsObeyed(t *testing.T) {
 	for _, clear := range []bool{false, true} {
 		release := make(chan struct{})
-		slow := deed("slow", interrupt.NonInterruptible, func(context.Context, *tool.Call) (tool.Result, error) {
-			<-release
-			return tool.Text("real"), nil
-		})
-		r := newRig(t, plan{tools: []tool.Tool{slow}, talks: []talk{calls("c1", "slow"), says("fine")}})
+		r := newRig(t, plan{tools: []tool.Tool{waits(release)}, talks: []talk{calls("c1", "slow"), says("fine")}})
 		first := r.submit("first")
 		r.until("the call has started", func() bool { return strings.Contains(r.types(), "call/started") })
 		taken, err := r.live.Offer(r.ctx, session.Input{Input: event.UserInput{Content: event.TextOf("urgent")}, Priority: event.PriorityNow})
@@ -141,11 +136,7 @@ func TestAStopBehindAnUrgentInputIsObeyed(t *testing.T) {
 // proves TRN-14: a second stop that wants nothing of what waits gets its wish
 func TestAStopThatComesSecondClearsAllTheSame(t *testing.T) {
 	release := make(chan struct{})
-	slow := deed("slow", interrupt.NonInterruptible, func(context.Context, *tool.Call) (tool.Result, error) {
-		<-release
-		return tool.Text("real"), nil
-	})
-	r := newRig(t, plan{tools: []tool.Tool{slow}, talks: []talk{calls("c1", "slow"), says("fine")}})
+	r := newRig(t, plan{tools: []tool.Tool{waits(release)}, talks: []talk{calls("c1", "slow"), says("fine")}})
 	first := r.submit("first")
 	r.submit("second")
 	r.until("the call has started", func() bool { return strings.Contains(r.types(), "call/started") })

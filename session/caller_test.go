@@ -159,11 +159,7 @@ func TestWaitingForWhatWasNeverAcceptedIsAnError(t *testing.T) {
 func TestACloseThatRanOutOfTimeCanBeRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		slow := deed("slow", interrupt.NonInterruptible, func(context.Context, *tool.Call) (tool.Result, error) {
-			<-release
-			return tool.Text("real"), nil
-		})
-		r := newRig(t, plan{tools: []tool.Tool{slow}, talks: []talk{calls("c1", "slow"), says("fine")}})
+		r := newRig(t, plan{tools: []tool.Tool{waits(release)}, talks: []talk{calls("c1", "slow"), says("fine")}})
 		id := r.submit("go")
 		r.until("the call has started", func() bool { return strings.Contains(r.types(), "call/started") })
 		short, cancel := context.WithTimeout(r.ctx, 20*time.Millisecond)

@@ -108,6 +108,15 @@ func calls(idsAndNames ...string) talk {
 	}
 }
 
+// waits is a tool of the name "slow" that ends once release is closed, whatever
+// stops it.
+func waits(release <-chan struct{}) tool.Tool {
+	return deed("slow", interrupt.NonInterruptible, func(context.Context, *tool.Call) (tool.Result, error) {
+		<-release
+		return tool.Text("real"), nil
+	})
+}
+
 // rig is a live session on a memory store.
 type rig struct {
 	*testing.T
